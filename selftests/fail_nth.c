@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * fail_nth: error paths. Each allocation, and each copy to or from user memory, that the kernel
- * makes for a call fails once. A call is repeated with the 1st, the 2nd, ... of them failing
+ * makes for a call fails once. The test repeats a call with the 1st, the 2nd, ... of them failing
  * (/proc/PID/fail-nth), until none is left. Each time the call succeeds or fails with a documented
  * error, the wheel is in the state that the results imply (tw_model.h), and the call succeeds when
  * it is repeated. At the end no memory has leaked.
@@ -9,8 +9,8 @@
  * Fault injection does not reach get_user() and put_user(): faults.c tests them with memory that is
  * inaccessible.
  *
- * Skipped on kernels without fault injection. With TW_VERBOSE=2 the kernel logs where each fault
- * was injected.
+ * Skipped on kernels without fault injection. With TW_VERBOSE=2 the kernel logs the place of each
+ * injected fault.
  */
 #include "tw_model.h"
 #include <arpa/inet.h>
@@ -37,7 +37,7 @@ enum { SLAB, PAGE, COPY, KINDS };
 
 static const char * const kinds[KINDS] = { "failslab", "fail_page_alloc", "fail_usercopy" };
 
-/* Initial value of the `times' files. They count down and so show which kind of fault it was. */
+/* Initial value of the `times' files. They count down and so show the kind of fault. */
 #define TIMES		1000000000
 
 /* Results of a sweep */
@@ -140,9 +140,9 @@ static int fault_times(int kind)
 /* --- Sweeps ----------------------------------------------------------------------- */
 
 /*
- * A slab allocation needs a new page in some rounds only, which shifts the numbers of all that
- * follow. So a sweep makes four passes: with faults of slabs and not of pages, then of pages and
- * not of slabs, and both again.
+ * A slab allocation needs a new page in some rounds only, which shifts the numbers of all later
+ * allocations. So a sweep makes four passes: with faults of slabs and not of pages, then of pages
+ * and not of slabs, and both again.
  */
 enum { PASSES = 4 };
 
@@ -180,7 +180,7 @@ static void sweep_begin(struct sweep *s, const char *name)
 		abort();
 }
 
-/* Let the nth allocation or copy from here to disarm() fail. */
+/* Make the nth allocation or copy from here to disarm() fail. */
 static void arm(struct sweep *s)
 {
 	char buf[16];
@@ -232,8 +232,8 @@ static bool sweep_next(struct sweep *s)
 }
 
 /*
- * For rounds that take long: inject some @rounds of the faults @from + 1 to @to. Half of the rounds
- * are for the last ones, each of them, because the module's come at the end. The other half are
+ * For slow rounds: inject some @rounds of the faults @from + 1 to @to. Half of the rounds are for
+ * the last faults, each of them, because the module's faults come at the end. The other half are
  * spread evenly over the rest.
  */
 static void sweep_some(struct sweep *s, unsigned int from, unsigned int to, unsigned int rounds)
@@ -276,7 +276,7 @@ static bool refused(struct sweep *s, int ret)
 	}									\
 } while (0)
 
-/* --- No memory may leak ------------------------------------------------------------ */
+/* --- Memory leaks ------------------------------------------------------------------ */
 
 /* A file of this test's cgroup */
 static char *cgroup_path(const char *name)
@@ -395,8 +395,8 @@ static __u64 user_memory(int fd)
 }
 
 /*
- * Bytes charged to the only wheel of a user. Wheels that were closed may still be charged for a
- * while, so wait for them to be freed. ~0: the user stays charged for something else.
+ * Bytes charged to the only wheel of a user. Closed wheels may still be charged for a while, so
+ * wait until they are freed. ~0: the user stays charged for other memory.
  */
 static __u64 charged(int fd)
 {
@@ -411,8 +411,8 @@ static __u64 charged(int fd)
 }
 
 /*
- * Bytes of a directory for @pages pages, of those that it has replaced, and of the pages. The first
- * has 7 entries and a link, each of the others twice as much.
+ * Bytes of a directory for @pages pages, of the directories that it has replaced, and of the pages.
+ * The first has 7 entries and a link, each of the others twice as many.
  */
 static __u64 directory(__u32 pages, __u32 size)
 {
@@ -498,7 +498,7 @@ SWEEP(open_close)
 {
 	int fd;
 
-	/* root would not do: id 0 needs no memory in the index of users */
+	/* root would not do, because id 0 needs no memory in the index of users */
 	ASSERT_EQ(0, setreuid(1000, -1));
 	while (sweep_next(s)) {
 		arm(s);
@@ -814,7 +814,7 @@ static int connected(void)
 	return connect(sock, (void *)&addr, len) ? -errno : sock;
 }
 
-/* The state before, or an error of the call or of the connection alone. */
+/* Returns the previous state, or an error of the call or of the connection alone. */
 static int add_socket1(int fd, struct timerwheel_add_socket *add)
 {
 	int ret = tw_batch(fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, add, sizeof(*add), 1, NULL);
@@ -880,7 +880,7 @@ SWEEP(add_new_cpu)
 	}
 }
 
-/* MOVE, REMOVE and GET do not fail without memory: they use the base of another CPU. */
+/* MOVE, REMOVE and GET do not fail without memory, because they use another CPU's base. */
 SWEEP(move_new_cpu)
 {
 	struct model m;
@@ -1197,8 +1197,8 @@ SWEEP(poll)
 /* --- Growth ----------------------------------------------------------------------- */
 
 /*
- * A wheel whose @n timers fill its memory grows: add a new timer, replace an old one, add another
- * new one.
+ * A wheel whose @n timers fill its memory grows: add a new timer, replace an old timer, add another
+ * new timer.
  */
 static void grow(struct __test_metadata *_metadata, struct sweep *s, struct model *m, __u32 n)
 {
@@ -1303,8 +1303,8 @@ static int cpu_online(struct sweep *s, int cpu, bool on)
 }
 
 /*
- * A fault while a CPU goes offline (@off) or comes online: whether that then succeeds or fails, the
- * timers of the CPU still exist, and those that fall due meanwhile are delivered once.
+ * A fault while a CPU goes offline (@off) or comes online: whether it succeeds or fails, the timers
+ * of the CPU still exist, and timers that fall due meanwhile are delivered once.
  */
 static void hotplug_round(struct __test_metadata *_metadata, struct sweep *s, int cpu,
 			  bool off)
@@ -1416,7 +1416,7 @@ static void atomic_fails(bool on)
 	int k;
 
 	sweep_kinds(true, true);
-	/* In this order. Otherwise all allocations would fail for a moment, those made here too. */
+	/* This order avoids a moment in which all allocations fail, including those made here. */
 	for (k = SLAB; k <= PAGE; k++) {
 		if (!on)
 			fault_set(k, "probability", "0");
@@ -1599,9 +1599,9 @@ static int module_open(void)
 }
 
 /*
- * Loading: done; or failed, nothing is left of the attempt, and the next one succeeds. Only faults
- * after the parameters were parsed are injected. Those before concern the kernel alone, and its
- * trace events cannot cope with them: they warn, and worse.
+ * Loading is done, or failed: then nothing is left of the attempt, and the next attempt succeeds.
+ * The test injects only faults after the parameters were parsed. Earlier faults concern the kernel
+ * alone, and its trace events handle them badly: they warn, and worse.
  */
 TEST_F_TIMEOUT(fail, module_load, LIMIT)
 {
@@ -1616,8 +1616,8 @@ TEST_F_TIMEOUT(fail, module_load, LIMIT)
 	}
 	/*
 	 * If kmemleak gets no memory it prints a warning under a lock that is elsewhere taken
-	 * inside a console's locks. lockdep rightly reports that inversion, which is the kernel's.
-	 * So keep messages off the console.
+	 * inside a console's locks. lockdep rightly reports this inversion, which is a fault of the
+	 * kernel. So keep messages off the console.
 	 */
 	ASSERT_EQ(0, file_write(PRINTK, "1"));
 	sweep_begin(s, "module_load");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * lifetime: how wheels are shared, what survives a daemon, what ends when the last descriptor is
- * closed, and when the module can be unloaded.
+ * lifetime: sharing of wheels, a wheel that survives its daemon, the end of a wheel when the last
+ * descriptor is closed, and unloading the module.
  *
  * The module's file is TW_MODULE, or timerwheel.ko in /lib/modules, /, /work or /vm.
  */
@@ -29,7 +29,7 @@ static __u64 value_of(__u64 key)
 	return ~key * 0x9e3779b97f4a7c15ULL;
 }
 
-/* Arm keys @first to @first + @n - 1 (at most PAGE), relative @deadline. 0, or what went wrong. */
+/* Arm keys @first to @first + @n - 1 (at most PAGE), relative @deadline. 0, or an error. */
 static int arm(int fd, __u64 first, int n, __u64 deadline)
 {
 	static struct timerwheel_add add[PAGE];
@@ -79,7 +79,7 @@ static __u64 user_memory(int fd)
 	return tw_info(fd, &info) ? ~0ULL : info.user_memory;
 }
 
-/* Does what is charged to this user become @want within some seconds? */
+/* Does the charge of this user become @want within some seconds? */
 static bool user_memory_become(int fd, __u64 want)
 {
 	int i;
@@ -205,7 +205,7 @@ TEST_F(wheel, opens_are_private)
 	EXPECT_EQ(-ENOENT, tw_remove1(self->probe, 1));
 }
 
-/* An event of one is not read from the other. */
+/* An event of one wheel cannot be read from the other. */
 TEST_F(wheel, events_are_private)
 {
 	struct timerwheel_event ev;
@@ -215,7 +215,7 @@ TEST_F(wheel, events_are_private)
 	EXPECT_EQ(-EAGAIN, dev_read(self->probe, &ev, 1));
 }
 
-/* fork: what the parent armed, the child reads. */
+/* fork: the child reads events of timers that the parent armed. */
 TEST_F(wheel, fork_child_reads)
 {
 	struct timerwheel_event ev;
@@ -228,7 +228,7 @@ TEST_F(wheel, fork_child_reads)
 	EXPECT_EQ(0, reap(pid));
 }
 
-/* fork: what the child armed, the parent reads, after the child's end. */
+/* fork: the parent reads events of timers that the child armed, after the child's end. */
 TEST_F(wheel, fork_child_arms)
 {
 	struct timerwheel_event ev;
@@ -263,14 +263,14 @@ TEST_F(wheel, exec_keeps)
 	EXPECT_EQ(0, exec_with(self->fd));
 }
 
-/* With O_CLOEXEC it does not have it. */
+/* With O_CLOEXEC the new program does not have it. */
 TEST_F(wheel, exec_closes_cloexec)
 {
 	ASSERT_EQ(0, arm(self->fd, 1, 1, 10 * MSEC));
 	EXPECT_EQ(EBADF, exec_with(self->fd));
 }
 
-/* dup: both are one wheel. */
+/* dup: both descriptors are one wheel. */
 TEST_F(wheel, dup_shares)
 {
 	int other = dup(self->fd);
@@ -280,7 +280,7 @@ TEST_F(wheel, dup_shares)
 	close(other);
 }
 
-/* dup: closing one leaves the other as it was. */
+/* dup: closing one descriptor leaves the other unchanged. */
 TEST_F(wheel, dup_survives_close)
 {
 	struct timerwheel_event ev;
@@ -292,7 +292,7 @@ TEST_F(wheel, dup_survives_close)
 	EXPECT_EQ(1, dev_read(self->fd, &ev, 1));
 }
 
-/* SCM_RIGHTS: the receiver has the wheel, even when the sender is gone. */
+/* SCM_RIGHTS: the receiver has the wheel, even after the sender has exited. */
 TEST_F(wheel, scm_rights)
 {
 	struct timerwheel_event ev;
@@ -375,7 +375,7 @@ TEST_F(wheel, last_close_ends_it)
 	EXPECT_TRUE(user_memory_become(self->probe, self->none));
 }
 
-/* Timers that are due, about to fall due or periodic do not delay that. */
+/* Timers that are due, about to fall due or periodic do not delay this. */
 TEST_F(wheel, close_with_all_kinds)
 {
 	int i;
@@ -389,7 +389,7 @@ TEST_F(wheel, close_with_all_kinds)
 	EXPECT_TRUE(user_memory_become(self->probe, self->none));
 }
 
-/* A process that has the only descriptor and is killed ends the wheel as well. */
+/* Killing the process that has the only descriptor also ends the wheel. */
 TEST_F(wheel, kill_of_only_holder_ends_it)
 {
 	int pipefd[2], fd;
@@ -529,7 +529,7 @@ static int read_info(pid_t pid, int fd, char *buf, size_t size)
 	return own;
 }
 
-/* A wheel has lines of its own in fdinfo. */
+/* A wheel has additional lines in fdinfo. */
 TEST_F(wheel, fdinfo_present)
 {
 	char buf[4096];
@@ -560,7 +560,7 @@ TEST_F(wheel, fdinfo_shows_pending)
 	reap(pid);
 }
 
-/* The text in a line of fdinfo; NULL: there is no such line */
+/* The text in a line of fdinfo; NULL if there is no such line */
 static const char *info_line(const char *buf, const char *name)
 {
 	static char value[32];
@@ -636,7 +636,7 @@ TEST_F(wheel, fdinfo_shows_setup)
 	}
 }
 
-/* The number in the line of that name; ~0: there is no such line */
+/* The number in the line of that name; ~0 if there is no such line */
 static __u64 info_number(const char *buf, const char *name)
 {
 	char line[64];
@@ -647,7 +647,7 @@ static __u64 info_number(const char *buf, const char *name)
 	return p ? strtoull(p + strlen(line), NULL, 10) : ~0ULL;
 }
 
-/* All that fdinfo says agrees with INFO and STATS. */
+/* All values of fdinfo agree with INFO and STATS. */
 TEST_F(wheel, fdinfo_is_stats)
 {
 	static const char * const clock[] = { "monotonic", "boottime", "realtime", "manual" };
@@ -694,7 +694,7 @@ TEST_F(wheel, fdinfo_is_stats)
 	close(fd);
 }
 
-/* How many hrtimers of the engine are started; -1: unknown, /proc/timer_list cannot be read */
+/* Number of started hrtimers of the engine; -1: unknown, /proc/timer_list is not readable */
 static int hrtimers_started(void)
 {
 	FILE *f = fopen("/proc/timer_list", "re");
@@ -725,7 +725,7 @@ TEST_F(wheel, close_stops_the_hrtimer)
 		if (hrtimers_started() < 1)
 			SKIP(return, "/proc/timer_list does not show hrtimers by name");
 		close(fd);
-		/* Not LONG_MS looks: each takes some ms, and the test has 180 s. */
+		/* Not LONG_MS tries: each takes some ms, and the test has 180 s. */
 		until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
 		while (hrtimers_started() && tw_now(CLOCK_MONOTONIC) < until)
 			tw_sleep(MSEC);
@@ -746,7 +746,7 @@ TEST_F(wheel, close_and_arm_later)
 	for (i = 0; i < 3; i++) {
 		fd = tw_open_clock(clocks[i], 0, 0);
 		ASSERT_LE(0, fd);
-		/* both are in the first level: nothing cascades earlier */
+		/* both are in the first level, so nothing cascades earlier */
 		ASSERT_EQ(0, arm(fd, 1, 1, 150 * MSEC));
 		close(fd);
 		fd = tw_open_clock(clocks[i], 0, 0);
@@ -814,7 +814,7 @@ static long long kernel_memory(void)
 }
 
 /*
- * A user's queue is freed with the user's last wheel on its CPU, so users that come and go cost no
+ * A user's queue is freed with the user's last wheel on its CPU, so a sequence of users costs no
  * memory: 68 kB were measured, and 2868 kB when queues were not freed.
  */
 TEST_F_TIMEOUT(wheel, queues_end, 600)
@@ -828,7 +828,7 @@ TEST_F_TIMEOUT(wheel, queues_end, 600)
 	ASSERT_EQ(0, users_come_and_go());
 	before = kernel_memory();
 	ASSERT_EQ(0, users_come_and_go());
-	/* On a slow machine no grace period may end in a second. */
+	/* On a slow machine a second may contain no grace period. */
 	do
 		more = kernel_memory() - before;
 	while (more >= 1500 && tw_now(CLOCK_MONOTONIC) < until);
@@ -892,7 +892,7 @@ TEST_F_TIMEOUT(wheels, work_at_once, 300)
 	}
 }
 
-/* After they were closed nothing stays charged. */
+/* After they were closed no memory stays charged. */
 TEST_F_TIMEOUT(wheels, close_gives_back, 300)
 {
 	int i;
@@ -915,7 +915,7 @@ FIXTURE(killed) {
 
 /*
  * A daemon arms 100,000 timers, the even ones within a second, the odd ones in an hour, and is
- * killed when some are due. We keep its descriptor.
+ * killed when some are due. This process keeps its descriptor.
  */
 FIXTURE_SETUP(killed)
 {
@@ -992,7 +992,7 @@ static int collect_even(int fd, unsigned char *seen)
 	return dev_poll(fd, 100);
 }
 
-/* It reads every event, each exactly once, and no other. */
+/* It reads exactly these events, each once. */
 TEST_F_TIMEOUT(killed, read_finds_every_event, 300)
 {
 	int i;
@@ -1002,7 +1002,7 @@ TEST_F_TIMEOUT(killed, read_finds_every_event, 300)
 		ASSERT_EQ(!(i % 2), self->seen[i]);
 }
 
-/* It can use the rest: after MOVE each timer fires once. */
+/* It can use the remaining timers: after MOVE each fires once. */
 TEST_F_TIMEOUT(killed, rest_goes_on, 300)
 {
 	static struct timerwheel_move move[PAGE];
@@ -1106,7 +1106,7 @@ static int load(void)
 	return ret;
 }
 
-/* Why the module cannot be unloaded and loaded here, or NULL */
+/* The reason why the module cannot be unloaded and loaded here, or NULL */
 static const char *module_stays(void)
 {
 	if (geteuid())
@@ -1196,7 +1196,7 @@ TEST_F(module, rmmod_after_close)
 	EXPECT_EQ(0, unload());
 }
 
-/* ... and the kernel no longer tells the module that the clock was set. */
+/* The kernel then no longer reports to the module that the clock was set. */
 TEST_F(module, rmmod_after_clock_set)
 {
 	struct timerwheel_setup setup = {
@@ -1215,14 +1215,14 @@ TEST_F(module, rmmod_after_clock_set)
 	EXPECT_EQ(0, load());
 }
 
-/* After that there is no device. */
+/* Afterwards there is no device. */
 TEST_F(module, rmmod_takes_device)
 {
 	if (self->stays)
 		SKIP(return, "%s", self->stays);
 	ASSERT_EQ(0, unload());
 	EXPECT_EQ(-ENOENT, dev_open(0));
-	/* nor is its number there */
+	/* its number is gone, too */
 	EXPECT_EQ(-1, tw_file_number("/proc/devices", "timerwheel"));
 }
 
@@ -1245,7 +1245,7 @@ TEST_F_TIMEOUT(module, load_unload_100, 600)
 	}
 }
 
-/* Timers of all kinds that exist at close do not disturb an unload that follows. */
+/* Timers of all kinds that exist at close do not disturb a later unload. */
 TEST_F_TIMEOUT(module, unload_after_close_with_timers, 300)
 {
 	int i, j, fd;
@@ -1309,7 +1309,7 @@ TEST_F_TIMEOUT(module, unload_after_close_of_many, 300)
 	}
 }
 
-/* Nor do so many timers that freeing them takes a while: the unload waits. */
+/* The unload also waits for so many timers that freeing them takes a while. */
 TEST_F_TIMEOUT(module, unload_while_they_are_freed, 300)
 {
 	int i, k, fd;
@@ -1337,10 +1337,10 @@ TEST_F_TIMEOUT(module, unload_while_they_are_freed, 300)
 
 /* Results of a child in the group, which does not print anything itself */
 struct finding {
-	long long before;	/* memory.current before there was a wheel... */
-	long long one;		/* ...with one timer... */
-	long long full;		/* ...with all timers... */
-	long long after;	/* ...and after close */
+	long long before;	/* memory.current without a wheel */
+	long long one;		/* with one timer */
+	long long full;		/* with all timers */
+	long long after;	/* after close */
 	int error;
 	int tried;
 	int armed;
@@ -1348,12 +1348,12 @@ struct finding {
 	int listed;
 	int wrong;
 	int refused;		/* of a call with IN_VAIN timers */
-	int other_read;		/* result of read() on another CPU... */
-	int other_remove;	/* ...and of REMOVE */
-	int other_moved;	/* timers moved there to fall due soon... */
-	int other_fired;	/* ...and how many of them did */
-	int ring;		/* result of SETUP with a ring... */
-	long long ring_charged;	/* ...and how much more was charged after it */
+	int other_read;		/* result of read() on another CPU */
+	int other_remove;	/* result of REMOVE there */
+	int other_moved;	/* timers moved there to fall due soon */
+	int other_fired;	/* number of these that fell due */
+	int ring;		/* result of SETUP with a ring */
+	long long ring_charged;	/* additional charge after it */
 	unsigned char is_armed[MANY];
 	unsigned char is_listed[MANY];
 };
@@ -1362,7 +1362,7 @@ FIXTURE(memcg) {
 	const char *cannot;
 	char root[64];		/* where cgroup2 is mounted */
 	char group[128];
-	bool mounted;		/* we have mounted it */
+	bool mounted;		/* this program has mounted it */
 	struct finding *f;
 };
 
@@ -1532,7 +1532,7 @@ TEST_F_TIMEOUT(memcg, close_gives_back, 300)
 	EXPECT_GT(f->before + (f->full - f->before) / 20, f->after);
 }
 
-/* The other memory of wheels is charged to the caller's group, too. */
+/* The other memory of wheels is also charged to the caller's group. */
 static void memcg_wheels(const char *group, struct finding *f)
 {
 	struct timerwheel_stats st;
@@ -1570,7 +1570,7 @@ TEST_F_TIMEOUT(memcg, charges_wheels, 300)
 	EXPECT_LE(f->one / 10 * 9, f->full - f->before);
 }
 
-/* In a group with too little memory a long log is refused, and nothing is charged for it. */
+/* In a group with too little memory a long log is refused, and no memory is charged for it. */
 static void memcg_monitor(const char *group)
 {
 	struct timerwheel_monitor monitor = {
@@ -1607,7 +1607,7 @@ TEST_F_TIMEOUT(memcg, monitor_enomem, 300)
 	EXPECT_EQ(0, reap(pid));
 }
 
-/* Move to the first or the last CPU that we may use */
+/* Move to the first or the last usable CPU */
 static void pin(bool last)
 {
 	static cpu_set_t all;
@@ -1625,7 +1625,7 @@ static void pin(bool last)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
-/* In a group that has not enough memory for MANY timers: fill in @f */
+/* In a group without enough memory for MANY timers: fill in @f */
 static void memcg_fill(const char *group, struct finding *f)
 {
 	static struct timerwheel_add add[IN_VAIN];
@@ -1706,7 +1706,7 @@ FIXTURE(memcg_full) {
 	FIXTURE_DATA(memcg) cg;
 	int status;
 	long long kills;
-	long long limits;	/* how often the group was at its limit */
+	long long limits;	/* number of times the group was at its limit */
 };
 
 /* A group with 4 MB, whose only process arms 200,000 timers */
@@ -1734,7 +1734,7 @@ FIXTURE_TEARDOWN(memcg_full)
 	memcg_teardown(_metadata, &self->cg, NULL);
 }
 
-/* Timers for which there is no memory have the result ENOMEM; all others are armed. */
+/* Timers without memory have the result ENOMEM; all others are armed. */
 TEST_F_TIMEOUT(memcg_full, results_enomem, 300)
 {
 	struct finding *f = self->cg.f;
@@ -1755,13 +1755,13 @@ TEST_F_TIMEOUT(memcg_full, seldom_asks_in_vain, 300)
 {
 	if (self->cg.cannot)
 		SKIP(return, "%s", self->cg.cannot);
-	/* nearly all: a checker that delays freeing may give memory back meanwhile */
+	/* nearly all, because a checker that delays freeing may give memory back meanwhile */
 	EXPECT_LT(IN_VAIN * 9 / 10, self->cg.f->refused);
 	EXPECT_LT(0, self->limits);
 	EXPECT_GT(IN_VAIN, self->limits);
 }
 
-/* There is no ring, and nothing is charged for it. */
+/* There is no ring, and no memory is charged for it. */
 TEST_F_TIMEOUT(memcg_full, no_ring, 300)
 {
 	if (self->cg.cannot)

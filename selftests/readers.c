@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * readers: which reader gets the events, how many at once, and how readers are notified: read,
- * readv, signals, poll, epoll, SIGIO, io_uring, wake-up batching.
+ * readers: which reader gets the events, the number of events in a read, and the ways to notify
+ * readers: read, readv, signals, poll, epoll, SIGIO, io_uring, wake-up batching.
  *
  * Most tests use a wheel with the MANUAL clock and a tick of 1 ns, so timers fall due exactly when
  * the test advances the time.
@@ -27,7 +27,7 @@ static __u64 value_of(__u64 key)
 	return ~key * 0x9e3779b97f4a7c15ULL;
 }
 
-/* Arm @n timers (at most 64): keys from @key on, relative @deadline. 0, or what went wrong. */
+/* Arm @n timers (at most 64): keys from @key, relative @deadline. 0, or an error. */
 static int arm(int fd, __u64 key, int n, __u64 deadline)
 {
 	struct timerwheel_add add[64];
@@ -109,7 +109,7 @@ static int read_nowait(int fd, struct timerwheel_event *ev, size_t n)
 	return ret < 0 ? -errno : (int)(ret / EV_SIZE);
 }
 
-/* Are these the keys from @first on, each once, in any order (at most 64)? */
+/* Are these the keys from @first, each once, in any order (at most 64)? */
 static bool has_keys(const struct timerwheel_event *ev, int n, __u64 first)
 {
 	__u64 seen = 0;
@@ -224,7 +224,7 @@ TEST_F(manual, tiny_buffer_takes_nothing)
 	EXPECT_EQ(7, ev.key);
 }
 
-/* As many as fit: ten thousand events come in one read. */
+/* A read returns as many as fit: ten thousand events come in one read. */
 TEST_F(manual, large_buffer_gets_all)
 {
 	enum { N = 10000 };
@@ -236,7 +236,7 @@ TEST_F(manual, large_buffer_gets_all)
 	free(ev);
 }
 
-/* readv: the events run on from one piece into the next, whatever their sizes. */
+/* readv: the events continue from one piece into the next, whatever their sizes. */
 TEST_F(manual, readv_scatters)
 {
 	struct timerwheel_event ev[3];
@@ -321,7 +321,7 @@ TEST_F(manual, fault_midway_counts_whole_events)
 	EXPECT_EQ(3 * EV_SIZE, read(self->fd, buf, 10 * EV_SIZE));
 }
 
-/* Wherever it faults, no event is lost: the rest goes to the next reader. */
+/* Wherever it faults, no event is lost: the next reader gets the rest. */
 TEST_F(manual, fault_midway_loses_nothing)
 {
 	static const int whole[] = { 1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 47, 48, 59 };
@@ -382,8 +382,8 @@ TEST_F(manual, readv_fresh_memory)
 }
 
 /*
- * Which timer is free next does not depend on whether the buffer's second page had to be faulted
- * in, also if a periodic timer is among those read: a seed of abi_fuzz gives one digest.
+ * The next free timer does not depend on whether the buffer's second page had to be faulted in,
+ * even if a periodic timer is among the read timers: a seed of abi_fuzz gives one digest.
  */
 TEST_F(manual, fresh_memory_same_handles)
 {
@@ -448,7 +448,7 @@ TEST_F(manual, fault_keeps_periodic_due)
 
 /* --- Blocking and signals ---------------------------------------------------------- */
 
-/* O_NONBLOCK: EAGAIN when no timer is due, also when one is pending. */
+/* O_NONBLOCK: EAGAIN when no timer is due, even if one is pending. */
 TEST_F(manual, nonblock_eagain)
 {
 	struct timerwheel_event ev;
@@ -458,7 +458,7 @@ TEST_F(manual, nonblock_eagain)
 	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
-/* RWF_NOWAIT: EAGAIN although the descriptor blocks. */
+/* RWF_NOWAIT: EAGAIN even though the descriptor blocks. */
 TEST_F(manual, nowait_eagain)
 {
 	struct timerwheel_event ev;
@@ -467,7 +467,7 @@ TEST_F(manual, nowait_eagain)
 	EXPECT_EQ(-EAGAIN, read_nowait(self->fd, &ev, 1));
 }
 
-/* RWF_NOWAIT takes the events that wait. */
+/* RWF_NOWAIT takes the waiting events. */
 TEST_F(manual, nowait_reads)
 {
 	struct timerwheel_event ev[4];
@@ -512,7 +512,7 @@ TEST_F(clock, nowait_allocates_nothing)
 	EXPECT_LT(before, memory(self->fd));
 }
 
-/* A buffer that must be faulted in does not matter: RWF_NOWAIT returns the event. */
+/* RWF_NOWAIT returns the event even if the buffer must be faulted in. */
 TEST_F(manual, nowait_fresh_memory)
 {
 	struct iovec iov = { .iov_len = 4 * EV_SIZE };
@@ -525,7 +525,7 @@ TEST_F(manual, nowait_fresh_memory)
 	EXPECT_TRUE(has_keys(iov.iov_base, 3, 0));
 }
 
-/* A blocking read sleeps until something is due. */
+/* A blocking read sleeps until a timer is due. */
 TEST_F(manual, blocking_read_sleeps)
 {
 	struct sleeper s;
@@ -537,7 +537,7 @@ TEST_F(manual, blocking_read_sleeps)
 	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));
 }
 
-/* It returns with the events that wait, not only when its buffer is full. */
+/* It returns with the waiting events, not only when its buffer is full. */
 TEST_F(manual, blocking_read_wakes)
 {
 	struct sleeper s;
@@ -550,7 +550,7 @@ TEST_F(manual, blocking_read_wakes)
 	EXPECT_GT(3, s.ret);
 }
 
-/* It is also woken by the clock alone. */
+/* The clock alone also wakes it. */
 TEST_F(clock, blocking_read_wakes)
 {
 	struct timerwheel_event ev;
@@ -561,7 +561,7 @@ TEST_F(clock, blocking_read_wakes)
 	EXPECT_EQ(5, ev.key);
 }
 
-/* A timer armed for the past wakes a reader as well. */
+/* A timer armed for the past also wakes a reader. */
 TEST_F(clock, past_deadline_wakes_reader)
 {
 	struct sleeper s;
@@ -603,7 +603,7 @@ static void *reads_nowhere(void *arg)
 	return NULL;
 }
 
-/* A reader that was woken and cannot take the event leaves it to the next one. */
+/* A reader that was woken and cannot take the event leaves it to the next reader. */
 TEST_F(manual, fault_wakes_another)
 {
 	struct sleeper bad, good;
@@ -669,7 +669,7 @@ TEST_F(manual, signal_does_not_hide_event)
 
 /*
  * A reader is killed at any moment: each event is either in its buffer or goes to the next reader,
- * never both and never neither.
+ * never both or neither.
  */
 TEST_F_TIMEOUT(manual, killed_reader_loses_nothing, 300)
 {
@@ -809,7 +809,7 @@ static void *crowd_thread(void *arg)
 	return NULL;
 }
 
-/* Thousands of timers and several readers: each event goes to exactly one. */
+/* Thousands of timers and several readers: each event goes to exactly one reader. */
 TEST_F_TIMEOUT(crowd, exactly_once, 300)
 {
 	struct crowd *c = self->c;
@@ -887,7 +887,7 @@ TEST_F(manual, poll_readable_until_empty)
 	EXPECT_EQ(0, dev_poll(self->fd, 0));
 }
 
-/* Every thread that sleeps in poll is woken, even if a reader sleeps as well. */
+/* Every thread that sleeps in poll is woken, even if a reader also sleeps. */
 TEST_F(manual, poll_wakes_every_poller)
 {
 	struct sleeper s[4], reader;
@@ -958,7 +958,7 @@ static int epoll_get(int ep, int ms)
 	return ret > 0 ? (int)ee.events : ret;
 }
 
-/* epoll, level-triggered: reports the wheel again and again until all events are read. */
+/* epoll, level-triggered: reports the wheel repeatedly until all events are read. */
 TEST_F(manual, epoll_level)
 {
 	struct timerwheel_event ev[4];
@@ -975,7 +975,7 @@ TEST_F(manual, epoll_level)
 	EXPECT_EQ(0, epoll_get(ep, QUIET_MS));
 }
 
-/* epoll, edge-triggered: reports the wheel once... */
+/* epoll, edge-triggered: reports the wheel once. */
 TEST_F(manual, epoll_edge_tells_once)
 {
 	int ep = epoll_with(self->fd, EPOLLIN | EPOLLET);
@@ -986,7 +986,7 @@ TEST_F(manual, epoll_edge_tells_once)
 	EXPECT_EQ(0, epoll_get(ep, QUIET_MS));
 }
 
-/* ...and again for timers that fall due after all events were read. */
+/* It reports the wheel again for timers that fall due after all events were read. */
 TEST_F(manual, epoll_edge_tells_again)
 {
 	struct timerwheel_event ev[4];
@@ -1035,7 +1035,7 @@ TEST_F(manual, epoll_never_hup_or_err)
 	EXPECT_EQ(0, epoll_get(ep, QUIET_MS));
 }
 
-/* A waiter with an epoll set of its own and EPOLLEXCLUSIVE */
+/* A waiter with its own epoll set and EPOLLEXCLUSIVE */
 struct waiter {
 	pthread_t thread;
 	int ep, fd;
@@ -1175,7 +1175,7 @@ TEST_F(clock, sigio)
 	EXPECT_EQ(0, signal_get(SIGIO, LONG_MS, &info));
 }
 
-/* F_SETSIG: the signal has the descriptor, and that it can be read. */
+/* F_SETSIG: the signal has the descriptor, and reports that it is readable. */
 TEST_F(manual, sigio_tells_what)
 {
 	int sig = SIGRTMIN + 1;
@@ -1189,7 +1189,7 @@ TEST_F(manual, sigio_tells_what)
 	EXPECT_TRUE(info.si_band & POLLIN);
 }
 
-/* A pending timer sends nothing. */
+/* A pending timer sends no signal. */
 TEST_F(manual, sigio_not_for_pending)
 {
 	siginfo_t info;
@@ -1199,7 +1199,7 @@ TEST_F(manual, sigio_not_for_pending)
 	EXPECT_EQ(-EAGAIN, signal_get(SIGIO, QUIET_MS, &info));
 }
 
-/* Without O_ASYNC nothing is sent any more. */
+/* Without O_ASYNC no signal is sent. */
 TEST_F(manual, sigio_off)
 {
 	siginfo_t info;
@@ -1260,7 +1260,7 @@ static int uring_get(struct io_uring *ring, int ms, int *res, __u64 *tag, __u32 
 	return 0;
 }
 
-/* A read through io_uring waits while nothing is due... */
+/* A read through io_uring waits while no timer is due. */
 TEST_F(uring, read_waits)
 {
 	struct timerwheel_event ev;
@@ -1271,7 +1271,7 @@ TEST_F(uring, read_waits)
 	EXPECT_EQ(-ETIME, uring_get(&self->ring, QUIET_MS, &res, NULL, NULL));
 }
 
-/* ...and completes when a timer falls due. */
+/* It completes when a timer falls due. */
 TEST_F(uring, read_completes)
 {
 	struct timerwheel_event ev;
@@ -1309,7 +1309,7 @@ static int count_threads(void)
 	return n;
 }
 
-/* No worker thread sleeps for it: io_uring polls instead. */
+/* No worker thread sleeps for the read, because io_uring polls instead. */
 TEST_F(uring, read_needs_no_worker)
 {
 	struct timerwheel_event ev[8];
@@ -1338,7 +1338,7 @@ TEST_F(uring, reads_all_served)
 	EXPECT_TRUE(has_keys(ev, N, 0));
 }
 
-/* A read that was cancelled takes no event: the next reader has it. */
+/* A read that was cancelled takes no event; the next reader gets it. */
 TEST_F(uring, cancelled_read_takes_nothing)
 {
 	struct timerwheel_event ev, other;
@@ -1418,7 +1418,7 @@ TEST_F(batch, sleeps_below_count)
 	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));
 }
 
-/* Nor do nine that arrive one after another, because they do not expire at wake_ns. */
+/* Nine events one after another do not wake it, because they do not expire at wake_ns. */
 TEST_F(batch, sleeps_below_count_by_clock)
 {
 	struct sleeper s;
@@ -1431,7 +1431,7 @@ TEST_F(batch, sleeps_below_count_by_clock)
 	EXPECT_FALSE(sleeper_done(&s, QUIET_MS));
 }
 
-/* The tenth does. */
+/* The tenth event wakes it. */
 TEST_F(batch, wakes_at_count)
 {
 	struct sleeper s;
@@ -1445,7 +1445,7 @@ TEST_F(batch, wakes_at_count)
 	EXPECT_EQ(10, s.ret);
 }
 
-/* The tenth does so, too, if the clock brings them. */
+/* The tenth also wakes it if the clock causes the events. */
 TEST_F(batch, wakes_at_count_by_clock)
 {
 	struct sleeper s;
@@ -1457,7 +1457,7 @@ TEST_F(batch, wakes_at_count_by_clock)
 	EXPECT_TRUE(sleeper_done(&s, LONG_MS));
 }
 
-/* A task that sleeps in poll is woken by the count as well. */
+/* The count also wakes a task that sleeps in poll. */
 TEST_F(batch, wakes_poll_at_count)
 {
 	struct sleeper s;
@@ -1512,7 +1512,7 @@ TEST_F(batch, wakes_after_clock_set_back)
 	set_back(_metadata, self->fd, true);
 }
 
-/* Also with a call that changes nothing. */
+/* The same with a call that changes nothing. */
 TEST_F(batch, wakes_after_clock_set_back_quietly)
 {
 	self->fd = dev_open(0);
@@ -1572,7 +1572,7 @@ TEST_F(batch, counts_anew_after_read)
 	}
 }
 
-/* The count also starts again after a wake-up by wake_ns, even if nothing was read. */
+/* The count also starts again after a wake-up by wake_ns, even if no event was read. */
 TEST_F(batch, counts_anew_after_time)
 {
 	int ep, fd = self->fd = open_batching(3, SEC);
@@ -1658,7 +1658,7 @@ TEST_F(batch, no_wakeup_for_nothing)
 	close(ep);
 }
 
-/* The largest wake_ns never passes, and the wheel does not run because of it. */
+/* The largest wake_ns never passes, and causes no interrupt. */
 TEST_F(batch, wakes_never)
 {
 	int fd = self->fd = open_batching(10, TIMERWHEEL_TIME_MAX);
@@ -1755,7 +1755,7 @@ TEST_F(manual, wakeups_counted)
 	EXPECT_EQ(1, st.wakeups);
 }
 
-/* How many times a thread of ours has gone to sleep */
+/* The number of times that a thread of this process has gone to sleep */
 static long long slept(pid_t tid)
 {
 	char path[64];
@@ -1780,7 +1780,7 @@ TEST_F(manual, event_wakes_one_reader)
 	ASSERT_EQ(0, make_due(self->fd, 1, 1));
 	tw_sleep(QUIET_MS * MSEC);
 	for (i = 0; i < READERS; i++) {
-		/* in this order: it may be done meanwhile */
+		/* in this order, because the reader may finish meanwhile */
 		now = slept(s[i].tid);
 		if (atomic_load(&s[i].done))
 			done++;
@@ -1794,7 +1794,7 @@ TEST_F(manual, event_wakes_one_reader)
 		ASSERT_TRUE(sleeper_done(&s[i], LONG_MS));
 }
 
-/* A wheel is a stream: it has no file position that can be given or set. */
+/* A wheel is a stream: its file position cannot be given or set. */
 TEST_F(manual, has_no_position)
 {
 	struct timerwheel_event ev;
@@ -1807,7 +1807,7 @@ TEST_F(manual, has_no_position)
 	EXPECT_EQ(1, dev_read(self->fd, &ev, 1));
 }
 
-/* One ADVANCE wakes once, however many timers fall due and whatever comes after that. */
+/* One ADVANCE wakes once, for any number of due timers and of later batches. */
 TEST_F(manual, advance_wakes_once)
 {
 	struct timerwheel_stats st;
@@ -1819,7 +1819,7 @@ TEST_F(manual, advance_wakes_once)
 	ASSERT_EQ(1024, tw_advance(self->fd, 0, 10));
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_EQ(1, st.wakeups);
-	/* the last batches only let timers cascade */
+	/* the last batches only cascade timers */
 	for (i = 0; i < 16; i++)
 		ASSERT_EQ(0, arm(self->fd, 2000 + i * 64, 64, 100000));
 	ASSERT_EQ(0, arm(self->fd, 1024, 64, 50000));
@@ -1952,7 +1952,7 @@ FIXTURE_TEARDOWN(withdraw)
 	close(self->fd);
 }
 
-/* The result says that the timer was due. */
+/* The result shows that the timer was due. */
 TEST_F(withdraw, result_was_due)
 {
 	EXPECT_EQ(TIMERWHEEL_WAS_DUE, self->result);
@@ -1966,13 +1966,13 @@ TEST_F(withdraw, event_not_read)
 	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
-/* The wheel is not readable any more. */
+/* The wheel is no longer readable. */
 TEST_F(withdraw, not_readable)
 {
 	EXPECT_EQ(0, dev_poll(self->fd, 0));
 }
 
-/* A new arming has its own event, once; without one there is no event. */
+/* A new arming has its own event, once; without a new arming there is no event. */
 TEST_F(withdraw, new_arming_fires_once)
 {
 	struct timerwheel_event ev[4];
@@ -2141,7 +2141,7 @@ TEST_F(manual, periodic_overruns)
 	EXPECT_EQ(9, ev[0].overruns);
 }
 
-/* After that it keeps its rhythm: no drift. */
+/* Afterwards its deadlines do not drift. */
 TEST_F(manual, periodic_in_step_after_overruns)
 {
 	struct timerwheel_event ev[4];
@@ -2200,7 +2200,7 @@ TEST_F(clock, periodic_read_elsewhere)
 	EXPECT_TRUE(tw_balanced(&st));
 }
 
-/* However long a read takes, timers that fire meanwhile are for the next one. */
+/* Timers that fire during a read are for the next read, however long the first takes. */
 TEST_F(clock, periodic_once_in_a_long_read)
 {
 	enum { N = 4096, ROOM = 4 * N };
@@ -2260,7 +2260,7 @@ TEST_F(manual, periodic_mixed)
 
 #define PERIODS	3000
 
-/* Readers of one periodic timer: the deadlines that its events stood for */
+/* Readers of one periodic timer, and the deadlines that its events stood for */
 struct beats {
 	int fd;
 	atomic_bool stop;

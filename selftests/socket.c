@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * socket: timers that watch TCP connections. When they fire and when not, the steps from the
- * warning to the abort, what calls do to a timer at each step, sockets that are refused, lifetimes,
- * and many connections at once.
+ * socket: timers that watch TCP connections. Tests when they fire, the steps from the warning to
+ * the abort, the effect of calls on a timer at each step, sockets that are refused, lifetimes, and
+ * many connections at once.
  *
- * Times are real: a connection keeps its own in units of 1/HZ. So the tests assert order, that
- * nothing is early, and generous upper limits only.
+ * Times are real: a connection keeps its own times in units of 1/HZ. So the tests assert order, the
+ * absence of early events, and only generous upper limits.
  *
- * TW_SOCKETS: how many connections are many (2000).
+ * TW_SOCKETS: number of connections in the tests of many (2000).
  */
 #define _GNU_SOURCE
 #include <linux/bpf.h>
@@ -33,7 +33,7 @@
 #define LONG	MINUTE
 #define PATIENCE (LONG_MS * MSEC)
 
-/* Two ends of a connection over loopback; @here is the one that is watched. */
+/* Two ends of a connection over loopback; the timer watches @here. */
 struct conn {
 	int here;
 	int peer;
@@ -213,7 +213,7 @@ TEST_F(socket, warning_then_abort)
 		.flags = TIMERWHEEL_SOCKET_ABORT,
 	};
 
-	/* Times that are not over before it was looked at */
+	/* Times that have not passed at the first check */
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, add_elem(self->fd, &add));
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, KEY, &ent));
 	EXPECT_EQ(TIMERWHEEL_ENTRY_SOCKET, ent.flags);
@@ -225,7 +225,7 @@ TEST_F(socket, warning_then_abort)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, KEY, &ent));
 	EXPECT_EQ(TIMERWHEEL_ENTRY_SOCKET | TIMERWHEEL_ENTRY_GRACE, ent.flags);
 	EXPECT_EQ(IDLE, ent.period);
-	/* And those that are */
+	/* Times that have passed at the first check */
 	add.grace = GRACE;
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_elem(self->fd, &add));
 	ASSERT_EQ(1, next_event(self->fd, &ev[0], PATIENCE));
@@ -331,7 +331,7 @@ TEST_F(socket, data_postpones)
 	int i;
 
 	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_IDLE, IDLE, ~0ULL));
-	/* On a busy machine a pause may be too long, or the kernel looks late at first. */
+	/* On a busy machine a pause may be too long, or the kernel's first check late. */
 	for (i = 0; !fired && (i < 12 || !stats_of(self->fd).requeues); i++) {
 		fired = next_event(self->fd, &ev, IDLE / 3) == 1;
 		if (fired)
@@ -345,7 +345,7 @@ TEST_F(socket, data_postpones)
 	}
 }
 
-/* A batch of visits is shorter by what it costs to look at a connection. */
+/* A batch of visits is smaller because checking a connection takes longer. */
 TEST_F(socket, visits_cost_more)
 {
 	enum { N = 400, MOST = 43 };	/* 128 / 3 */
@@ -364,7 +364,7 @@ TEST_F(socket, visits_cost_more)
 		tw_sleep(50 * MSEC);
 		ASSERT_EQ(1, send(self->c.peer, &c, 1, 0));
 		stats = stats_of(fd);
-		/* With a pause of two seconds the connection was idle. */
+		/* After a pause of two seconds the connection was idle. */
 	} while (stats.requeues + stats.due + stats.delivered < N);
 	if (tw_timed())
 		EXPECT_LE(N, stats.requeues);
@@ -387,7 +387,7 @@ TEST_F(socket, half_closed)
 	EXPECT_GE(ev.fired, from + IDLE);
 }
 
-/* The rest of a transfer is still under way: only silence counts. */
+/* The rest of a transfer is still in progress: only silence counts. */
 TEST_F(socket, half_closed_in_use)
 {
 	struct timerwheel_event ev;
@@ -408,7 +408,7 @@ TEST_F(socket, half_closed_in_use)
 	EXPECT_GE(ev.fired, last + IDLE);
 }
 
-/* The time begins again at the visit that finds more acknowledged. */
+/* The time begins again at the visit that finds more bytes acknowledged. */
 TEST_F(socket, half_closed_acknowledged)
 {
 	struct timerwheel_event ev;
@@ -427,7 +427,7 @@ TEST_F(socket, half_closed_acknowledged)
 	EXPECT_GE(ev.fired, sent + IDLE + IDLE / 2);
 }
 
-/* A deadline that has passed already */
+/* A deadline that has already passed */
 TEST_F(socket, lifetime_over)
 {
 	struct timerwheel_event ev;
@@ -446,7 +446,7 @@ TEST_F(socket, closed_before)
 {
 	struct timerwheel_event ev;
 
-	/* Closed before the timer ends, however long that takes */
+	/* Closed before the timer ends, whatever its deadline */
 	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, LONG,
 			      GRACE));
 	close(self->c.here);
@@ -459,13 +459,13 @@ TEST_F(socket, closed_before)
 }
 
 /*
- * Within about a minute the kernel lets go of sockets that were closed, whatever the deadlines of
- * their timers are. It does so twice, since it has to search again. The timers stay, and an open
- * socket is still watched.
+ * Within about a minute the kernel releases closed sockets, whatever the deadlines of their timers
+ * are. It does this twice, since it has to search again. The timers stay, and an open socket is
+ * still watched.
  */
 TEST_F_TIMEOUT(socket, closed_are_let_go, 2000)
 {
-	/* LEAST: bytes of a struct sock, at least; OTHERS: more than a turn of the worker */
+	/* LEAST: minimum bytes of a struct sock; OTHERS: more than a turn of the worker */
 	enum { SOCKS = 150, LEAST = 1500, OTHERS = 600 };
 	static struct conn c[2 * SOCKS];
 	struct timerwheel_event ev;
@@ -549,7 +549,7 @@ TEST_F(socket, move_withdraws_the_warning)
 	EXPECT_EQ(0, stats_of(self->fd).due);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_move1(self->fd, KEY, IDLE, 0));
 	EXPECT_EQ(-EAGAIN, dev_read(self->fd, &ev, 1));
-	/* Still idle then: another warning */
+	/* If it is still idle then, there is another warning */
 	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
 	EXPECT_EQ(TIMERWHEEL_EVENT_WARNING, ev.flags);
 }
@@ -575,7 +575,7 @@ TEST_F(socket, add_replaces_it)
 	EXPECT_EQ(5, ev.value);
 	EXPECT_EQ(0, ev.flags);
 	EXPECT_TRUE(is_alive(&self->c));
-	/* And with another connection */
+	/* The same with another connection */
 	warned(self->fd, &self->c, LONG);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_sock(self->fd, KEY, self->c.peer,
 						   TIMERWHEEL_SOCKET_IDLE, IDLE, ~0ULL));
@@ -597,7 +597,7 @@ TEST_F(socket, drain_withdraws_the_warning)
 	EXPECT_EQ(0, stats_of(self->fd).sockets);
 }
 
-/* Is the connection dead, because its time was over when data were sent? */
+/* Is the connection dead, because its time had passed when data were sent? */
 static bool was_aborted(int fd, struct conn *c)
 {
 	if (is_alive(c))
@@ -648,7 +648,7 @@ TEST_F(socket, data_withdraws_the_warning)
 	}
 }
 
-/* --- A hostile task ------------------------------------------------------ */
+/* --- A task that holds the lock of a socket ------------------------------- */
 
 /* A task that keeps the lock of a socket: it sends from memory whose page fault is not served. */
 struct holder {
@@ -666,7 +666,7 @@ static void *holder_main(void *arg)
 	return NULL;
 }
 
-/* Let a task hold the lock of @sock. 0, -errno, or -EOPNOTSUPP: the kernel has no userfaultfd */
+/* Make a task hold the lock of @sock. 0, -errno; -EOPNOTSUPP: the kernel has no userfaultfd */
 static int hold(struct holder *h, int sock)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -690,7 +690,7 @@ static int hold(struct holder *h, int sock)
 	return read(h->uffd, &msg, sizeof(msg)) == sizeof(msg) ? 0 : -errno;
 }
 
-/* Let it go on. */
+/* Let the task continue. */
 static int hold_no_more(struct holder *h)
 {
 	struct uffdio_zeropage zero = {
@@ -702,7 +702,7 @@ static int hold_no_more(struct holder *h)
 	return pthread_join(h->thread, NULL);
 }
 
-/* Another connection is aborted meanwhile, and this one as soon as its lock is free. */
+/* Another connection is aborted meanwhile, and this connection as soon as its lock is free. */
 TEST_F(socket, lock_is_held)
 {
 	struct timerwheel_event ev;
@@ -758,7 +758,7 @@ TEST_F(socket, postponed_while_held)
 	EXPECT_EQ(0, next_event(self->fd, &ev, 0));
 	ASSERT_EQ(0, hold_no_more(&h));
 	ASSERT_EQ(1, next_event(self->fd, &ev, PATIENCE));
-	/* The worker may just have been trying another of them when that was moved. */
+	/* The worker may just have tried another of them when that was moved. */
 	EXPECT_TRUE(ev.flags == TIMERWHEEL_EVENT_ABORTED || ev.flags == TIMERWHEEL_EVENT_GONE);
 	EXPECT_EQ(3, ev.key);
 	EXPECT_EQ(0, next_event(self->fd, &ev, 2 * IDLE));
@@ -805,7 +805,7 @@ TEST_F_TIMEOUT(socket, new_one_is_tried_soon, 600)
 
 /* --- Other network namespaces --------------------------------------------- */
 
-/* In a network namespace of its own: watch a connection in @fd, then wait for @end. */
+/* In a separate network namespace: watch a connection in @fd, then wait for @end. */
 static int in_netns(int fd, __u64 time, int ready, int end)
 {
 	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
@@ -872,12 +872,12 @@ static void works(struct __test_metadata *_metadata, int fd, struct conn *c)
 
 	last = tw_now(CLOCK_MONOTONIC);
 	ASSERT_EQ(0, add_sock(fd, KEY, c->here, TIMERWHEEL_SOCKET_IDLE, SEC, 0));
-	/* A busy machine looks late for the first time. */
+	/* On a busy machine the first check is late. */
 	for (i = 0; i < 25 || !stats_of(fd).requeues; i++) {
 		tw_sleep(SEC / 20);
 		now = tw_now(CLOCK_MONOTONIC);
 		if (!is_alive(c)) {
-			/* It has paused for too long. */
+			/* The pause was too long. */
 			ASSERT_LE(last + SEC, tw_now(CLOCK_MONOTONIC));
 			return;
 		}
@@ -892,7 +892,7 @@ static void works(struct __test_metadata *_metadata, int fd, struct conn *c)
 	EXPECT_EQ(0, stats_of(fd).sockets);
 }
 
-/* The kernel encrypts what is sent, and decrypts what is received. */
+/* The kernel encrypts sent data and decrypts received data. */
 TEST_F(socket, tls)
 {
 	struct tls12_crypto_info_aes_gcm_128 keys = {
@@ -915,7 +915,7 @@ static long bpf(int cmd, union bpf_attr *attr)
 	return tw_err(syscall(SYS_bpf, cmd, attr, sizeof(*attr)));
 }
 
-/* The socket is in a map of BPF, which puts functions of its own in the place of TCP's. */
+/* The socket is in a map of BPF, which replaces functions of TCP. */
 TEST_F(socket, sockmap)
 {
 	union bpf_attr attr = {
@@ -990,7 +990,7 @@ TEST_F(socket, other_sockets)
 	EXPECT_EQ(0, stats_of(self->fd).sockets);
 }
 
-/* A connection of MPTCP has several of TCP, or one that is not its own. */
+/* A connection of MPTCP has several connections of TCP, or one that is not its own. */
 TEST_F(socket, mptcp)
 {
 	int fd = socket(variant->family, SOCK_STREAM, IPPROTO_MPTCP);
@@ -1039,7 +1039,7 @@ TEST_F(socket, elements)
 	EXPECT_EQ(-EINVAL, tw_batch(self->fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, &add, 71, 1, NULL));
 	EXPECT_EQ(-E2BIG, tw_batch(self->fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, &add, 73, 1, NULL));
 	EXPECT_EQ(0, stats_of(self->fd).sockets);
-	/* The second one is behind the end of memory. */
+	/* The second element is behind the end of memory. */
 	at = tw_fence(sizeof(add));
 	add.key = 2;
 	*at = add;
@@ -1047,7 +1047,7 @@ TEST_F(socket, elements)
 	EXPECT_EQ(TIMERWHEEL_WAS_NONE, at->result);
 	EXPECT_EQ(-EFAULT, tw_batch(self->fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, at + 1, sizeof(add), 1,
 				    NULL));
-	/* Its results could not be written: not begun */
+	/* Its results could not be written, so it is not begun */
 	at->key = 3;
 	ASSERT_EQ(0, mprotect((void *)((uintptr_t)at & -getpagesize()), getpagesize(), PROT_READ));
 	EXPECT_EQ(-EFAULT, tw_batch(self->fd, TIMERWHEEL_IOC_ADD_SOCKET, 0, at, sizeof(add), 1,
@@ -1055,7 +1055,7 @@ TEST_F(socket, elements)
 	EXPECT_EQ(1, stats_of(self->fd).sockets);
 }
 
-/* --- Memory and places -------------------------------------------------- */
+/* --- Memory and limits -------------------------------------------------- */
 
 TEST_F(socket, room_for_two)
 {
@@ -1077,12 +1077,12 @@ TEST_F(socket, memory_is_charged_and_given_back)
 	__u64 before, with;
 	int i;
 
-	/* A base of its own, no more */
+	/* A base of its own, but no other memory */
 	ASSERT_EQ(0, tw_pin(0));
 	EXPECT_EQ(0, add_sock(self->fd, KEY, self->c.here, 0, LONG, GRACE));
 	with = stats_of(self->fd).memory;
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(self->fd, KEY));
-	/* The worker lets go of the socket a moment later. */
+	/* The worker releases the socket a moment later. */
 	for (i = 0; i < LONG_MS && stats_of(self->fd).memory > with - 1500; i++)
 		tw_sleep(MSEC);
 	while (stats_of(self->fd).memory != (before = tw_memory_alone(self->fd)))
@@ -1119,7 +1119,7 @@ struct kicks {
 	atomic_bool stop;
 };
 
-/* Gives the kernel something to do for connections again and again. */
+/* Continually give the kernel work for connections. */
 static void *kick(void *arg)
 {
 	struct kicks *k = arg;
@@ -1127,7 +1127,7 @@ static void *kick(void *arg)
 
 	while (!atomic_load(&k->stop)) {
 		ret = add_sock(fd, KEY, k->sock, TIMERWHEEL_SOCKET_LIFETIME, HOUR, ~0ULL);
-		/* At the limit: the kernel has still to free the connections that were replaced. */
+		/* At the limit: the kernel has not freed all replaced connections yet. */
 		if (ret < 0 && ret != -EDQUOT)
 			abort();
 	}
@@ -1135,7 +1135,7 @@ static void *kick(void *arg)
 	return NULL;
 }
 
-/* Close it while thousands of its connections and of another wheel's connections are released. */
+/* Close the wheel while thousands of connections of it and of another wheel are released. */
 TEST_F_TIMEOUT(socket, closed_while_handled, 600)
 {
 	struct kicks k = { .sock = self->c.here };
@@ -1191,8 +1191,8 @@ TEST_F(socket, ring)
 }
 
 /*
- * The kernel's worker, which may be on any CPU, delivers to the ring with the bases that there are.
- * Memory for a base of its own would not be charged to the owner's cgroup.
+ * The kernel's worker, which may be on any CPU, delivers to the ring with existing bases. Memory
+ * for a base of its own would not be charged to the owner's cgroup.
  */
 TEST_F_TIMEOUT(socket, ring_without_another_base, 600)
 {
@@ -1207,19 +1207,19 @@ TEST_F_TIMEOUT(socket, ring_without_another_base, 600)
 	ASSERT_EQ(0, dev_setup(fd, &setup));
 	ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_RING);
 	ASSERT_NE(MAP_FAILED, ring);
-	/* All that connections need once */
+	/* Memory that connections need once */
 	ASSERT_EQ(0, add_sock(fd, KEY, self->c.here, 0, LONG, LONG));
 	memory = stats_of(fd).memory;
 	for (i = 1; i <= ROUNDS; i++) {
 		ASSERT_EQ(0, add_sock(fd, KEY + 1, self->c.here, TIMERWHEEL_SOCKET_LIFETIME, MSEC,
 				      LONG));
-		/* Keep this CPU busy: the worker, which warns, goes to another one. */
+		/* Keep this CPU busy, so that the worker, which warns, runs on another CPU. */
 		end = tw_now(CLOCK_MONOTONIC) + PATIENCE;
 		while (__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) < (__u32)i)
 			ASSERT_GT(end, tw_now(CLOCK_MONOTONIC));
 		ASSERT_EQ(TIMERWHEEL_WAS_PENDING, tw_remove1(fd, KEY + 1));
 	}
-	/* The worker lets go of the sockets a moment later. */
+	/* The worker releases the sockets a moment later. */
 	for (i = 0; i < LONG_MS && stats_of(fd).memory != memory; i++)
 		tw_sleep(MSEC);
 	EXPECT_EQ(memory, stats_of(fd).memory);
@@ -1235,7 +1235,7 @@ static int many(void)
 	return s && atoi(s) > 0 ? atoi(s) : 2000;
 }
 
-/* How late a task of the highest priority wakes, at most */
+/* The maximum wake-up delay of a task of the highest priority */
 struct task {
 	atomic_bool stop;
 	__u64 worst;
@@ -1260,7 +1260,7 @@ static void *task_main(void *arg)
 	return NULL;
 }
 
-/* The address that connection @i is opened to: with many on each, a port is hard to find. */
+/* The address for connection @i: with many connections to one address, free ports are scarce. */
 static void address_of(struct sockaddr_storage *addr, int i)
 {
 	if (addr->ss_family == AF_INET)
@@ -1268,7 +1268,7 @@ static void address_of(struct sockaddr_storage *addr, int i)
 			htonl(INADDR_LOOPBACK + i / 5000);
 }
 
-/* A connection in many wheels is aborted once; all wheels are told. */
+/* A connection in many wheels is aborted once; each wheel gets an event. */
 TEST_F(socket, many_wheels)
 {
 	int n = many() / 4, i, sum = 0, gone = 0;
@@ -1298,7 +1298,7 @@ TEST_F(socket, many_wheels)
 	EXPECT_EQ(n - 1, gone);
 }
 
-/* Very many timers are removed at once, and their connections let go. */
+/* Many timers are removed at once, and their connections released. */
 TEST_F_TIMEOUT(socket, drained_at_once, 600)
 {
 	static struct timerwheel_add_socket add[1000];
@@ -1336,7 +1336,7 @@ TEST_F_TIMEOUT(socket, drained_at_once, 600)
 		EXPECT_LT(task.worst, 100 * USEC);
 }
 
-/* All are idle at the same time; each ends exactly once, and none of that holds a CPU. */
+/* All are idle at the same time; each ends exactly once, and none holds a CPU for long. */
 TEST_F(socket, all_at_once)
 {
 	struct rlimit limit = { 2 * many() + 100, 2 * many() + 100 };
@@ -1387,7 +1387,7 @@ TEST_F(socket, all_at_once)
 	EXPECT_EQ(0, stats_of(self->fd).sockets);
 }
 
-/* How often this task can do a little work until @until */
+/* The number of times that this task can do a little work until @until */
 static __u64 work_until(__u64 until)
 {
 	__u64 turns;
@@ -1400,8 +1400,8 @@ static __u64 work_until(__u64 until)
 }
 
 /*
- * Very many timers wait for the lock of one socket, which a task holds. Another task keeps the CPU,
- * while they wait, and when they end.
+ * Many timers wait for the lock of one socket, which a task holds. Another task keeps the CPU while
+ * they wait and when they end.
  */
 TEST_F_TIMEOUT(socket, many_wait_for_a_lock, 600)
 {
@@ -1466,10 +1466,10 @@ TEST_F_TIMEOUT(socket, many_wait_for_a_lock, 600)
 /*
  * Calls, data, reopened connections and wheels that are closed, all at once, on few keys and
  * connections. Each arming has a version, which is the timer's value. A version ends exactly once.
- * A connection that has died was aborted on behalf of a version of which a call had said that it
- * was DUE, or that has ended with an event.
+ * A connection that has died was aborted for a version that a call reported as DUE, or that has
+ * ended with an event.
  *
- * TW_RACE_SECONDS: how long each variant runs (2 s).
+ * TW_RACE_SECONDS: duration of each variant (2 s).
  */
 #define RACE_KEYS	12
 #define RACE_CONNS	16
@@ -1482,7 +1482,7 @@ enum { RACE_ENDED = 1, RACE_DUE = 2, RACE_ABORTS = 4, RACE_DIED = 8 };
 struct race_slot {
 	pthread_rwlock_t lock;
 	struct conn c;
-	__u32 life;		/* number of the connection that it is now */
+	__u32 life;		/* number of its current connection */
 };
 
 struct race {
@@ -1493,11 +1493,11 @@ struct race {
 	socklen_t len;
 	struct race_slot slot[RACE_CONNS];
 	atomic_uint version, lives, clock, errors, stop, aborted, warned;
-	atomic_uint last[RACE_KEYS];		/* a version that may still be there */
+	atomic_uint last[RACE_KEYS];		/* a version that may still exist */
 	atomic_ullong handle[RACE_KEYS];
 	atomic_uint state[RACE_VERSIONS];	/* RACE_* of versions */
 	atomic_uint ended[RACE_VERSIONS];	/* when a REMOVE had returned */
-	__u32 life[RACE_VERSIONS];		/* which connection they are for */
+	__u32 life[RACE_VERSIONS];		/* the connection that they are for */
 	unsigned char key[RACE_VERSIONS];
 	atomic_uint died[RACE_VERSIONS];	/* RACE_* of connections */
 };
@@ -1590,7 +1590,7 @@ static void race_connect(struct race *r, struct conn *c)
 	struct linger linger = { 1, 0 };
 	int err;
 
-	/* One at a time: else two threads could accept each other's. */
+	/* One at a time, because two threads could accept each other's connection. */
 	pthread_mutex_lock(&mutex);
 	err = conn_from(r->listening, &r->addr, r->len, c);
 	pthread_mutex_unlock(&mutex);
@@ -1598,7 +1598,7 @@ static void race_connect(struct race *r, struct conn *c)
 		printf("# race: connect: %d\n", err);
 		abort();
 	}
-	/* No TIME_WAIT: there are only so many ports. */
+	/* No TIME_WAIT, because the number of ports is limited. */
 	setsockopt(c->peer, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 	setsockopt(c->here, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 }
@@ -1672,7 +1672,7 @@ static void race_add(struct race_thread *t)
 	atomic_store(&r->handle[key], (__u64)add.index << 32 | add.generation);
 }
 
-/* A timer without a connection, which falls due or replaces one */
+/* A timer without a connection, which falls due or replaces another */
 static void race_add_plain(struct race_thread *t)
 {
 	struct race *r = t->r;
@@ -1686,12 +1686,12 @@ static void race_add_plain(struct race_thread *t)
 		return;
 	race_end_was(r, old, ret, "ADD");
 	was = tw_remove1_match(r->fd, key, 0);
-	/* A DRAIN may have been faster, or a MOVE. */
+	/* A DRAIN or a MOVE may have been faster. */
 	if (was < 0 && was != -ENOENT && was != -ESTALE)
 		RACE_BAD(r, "REMOVE: %d", was);
 }
 
-/* A timer was DUE, it is not known which version: suspect the latest ones with this key. */
+/* A timer of unknown version was DUE: suspect the latest versions of this key. */
 static void race_suspect(struct race *r, __u32 key)
 {
 	__u32 v = atomic_load(&r->version), i;
@@ -1713,7 +1713,7 @@ static void race_move(struct race_thread *t)
 		return;
 	switch (race_below(t, 3)) {
 	case 0:
-		/* Of which version is not known: each may be that. */
+		/* The version is unknown, so each may be the moved one. */
 		ret = tw_move_handle1(r->fd, handle >> 32, handle, time, 0);
 		if (ret == TIMERWHEEL_WAS_DUE)
 			race_suspect(r, key);
@@ -1788,7 +1788,7 @@ static void race_data(struct race_thread *t)
 	recv(to, buf, sizeof(buf), MSG_DONTWAIT);
 	if (!race_below(t, 64)) {
 		shutdown(from, SHUT_WR);
-		/* It ends when both sides have done that. */
+		/* It ends when both sides have sent an end of file. */
 		atomic_fetch_or(&t->r->died[slot->life], RACE_ABORTS);
 	}
 	pthread_rwlock_unlock(&slot->lock);
@@ -1889,7 +1889,7 @@ static void *race_closer(void *arg)
 	return NULL;
 }
 
-/* All versions have ended once. Who has killed the connections that died? */
+/* All versions have ended once. Check why the dead connections died. */
 static void race_check(struct race *r)
 {
 	__u32 versions = atomic_load(&r->version), v;
@@ -1976,7 +1976,7 @@ TEST_F_TIMEOUT(race, all, 600)
 		ASSERT_EQ(0, pthread_create(&thread[i].id, NULL, main, &thread[i]));
 	}
 	tw_sleep((s && atoi(s) > 0 ? atoi(s) : 2) * SEC);
-	/* Longer where everything takes long: else the run would say nothing. */
+	/* Allow more time on slow kernels, where the run would otherwise prove nothing. */
 	for (i = 0; i < LONG_MS && !(atomic_load(&r->aborted) && atomic_load(&r->warned)); i++)
 		tw_sleep(MSEC);
 	atomic_store(&r->stop, 1);
@@ -1989,7 +1989,7 @@ TEST_F_TIMEOUT(race, all, 600)
 			race_event(r, &ev[i], 0);
 		stats = stats_of(r->fd);
 	} while (n > 0 || stats.pending + stats.due + stats.parked);
-	/* Aborts that were under way */
+	/* Wait for aborts in progress. */
 	for (i = 0; i < LONG_MS && stats_of(r->fd).memory != tw_memory_alone(r->fd); i++)
 		tw_sleep(MSEC);
 	for (i = 0; i < RACE_CONNS; i++)
