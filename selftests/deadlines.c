@@ -28,7 +28,7 @@ static __u64 *map_table(int fd, size_t size)
 	return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, TIMERWHEEL_MMAP_DEADLINES);
 }
 
-/* ADD a timer at an absolute time; @add has its index and generation afterwards */
+/* ADD a timer at an absolute time; sets index and generation of @add */
 static int arm(int fd, struct timerwheel_add *add, __u64 key, __u64 deadline, __u64 period)
 {
 	*add = (struct timerwheel_add) {
@@ -38,7 +38,7 @@ static int arm(int fd, struct timerwheel_add *add, __u64 key, __u64 deadline, __
 	return tw_add_elem(fd, add);
 }
 
-/* --- What a refresh does, on a wheel with the MANUAL clock ------------------------- */
+/* --- Effect of a refresh, on a wheel with the MANUAL clock --------------------------- */
 
 FIXTURE(table) {
 	int fd;
@@ -96,7 +96,7 @@ FIXTURE_TEARDOWN(table)
 	close(self->fd);
 }
 
-/* A deadline as an entry can hold it */
+/* A deadline in the resolution of an entry */
 static __u64 rounded(FIXTURE_DATA(table) * self, __u64 deadline)
 {
 	return timerwheel_mapped_entry(deadline, 0, self->bits);
@@ -130,13 +130,13 @@ static enum timerwheel_answer cancel(FIXTURE_DATA(table) * self, const struct ti
 	return timerwheel_mapped_cancel(self->word, a->index, a->generation, self->bits);
 }
 
-/* Postpone the timer that @a armed. Returns the rounded deadline; 0: it was not done. */
+/* Postpone the timer that @a armed. Returns the rounded deadline, or 0 on failure. */
 static __u64 postpone(FIXTURE_DATA(table) * self, const struct timerwheel_add *a, __u64 deadline)
 {
 	return refresh(self, a, deadline) == TIMERWHEEL_DONE ? rounded(self, deadline) : 0;
 }
 
-/* Write anything to an entry, without a compare-and-swap */
+/* Write any value to an entry, without a compare-and-swap */
 static void scribble(__u64 *table, __u32 index, __u64 word)
 {
 	__atomic_store_n(&table[index], word, __ATOMIC_RELAXED);
@@ -186,7 +186,7 @@ TEST_F(table, is_told)
 	EXPECT_EQ(self->a.generation, ent.generation);
 }
 
-/* Without a refresh nothing changes */
+/* Without a refresh the deadline does not change */
 TEST_F(table, untouched)
 {
 	EXPECT_DUE_AT(rounded(self, 100 * SEC));
@@ -226,7 +226,7 @@ TEST_F(table, only_ever_later_once_seen)
 	EXPECT_DUE_AT(later);
 }
 
-/* A store that is earlier than the deadline, equal to it, or 0 changes nothing */
+/* A store that is earlier than the deadline, equal to it, or 0 has no effect */
 TEST_F(table, not_later_is_ignored)
 {
 	__u64 at = rounded(self, 100 * SEC);
@@ -256,7 +256,7 @@ TEST_F(table, is_clamped)
 	EXPECT_EQ(variant->tick == 1 ? 1 : -EAGAIN, dev_read(self->fd, &ev, 1));
 }
 
-/* A store with any other generation, even 0, or with a state of the kernel's changes nothing */
+/* A store with any other generation, even 0, or with a state of the kernel has no effect */
 TEST_F(table, other_generations_are_ignored)
 {
 	__u64 late = (HOUR + self->unit) & ~(self->unit - 1);
@@ -276,7 +276,7 @@ TEST_F(table, other_generations_are_ignored)
 	EXPECT_DUE_AT(rounded(self, 100 * SEC));
 }
 
-/* When the timer has fired, nothing is done, neither before its event is read nor afterwards */
+/* After the timer has fired a refresh fails, before and after its event is read */
 TEST_F(table, too_late)
 {
 	__u64 fired = armed(self, &self->a, 100 * SEC) | TIMERWHEEL_TABLE_FIRED;
@@ -338,7 +338,7 @@ TEST_F(table, cancelled)
 	EXPECT_TRUE(tw_balanced(&st));
 }
 
-/* REMOVE and DRAIN of one that was cancelled, before and after its deadline */
+/* REMOVE and DRAIN of a cancelled timer, before and after its deadline */
 TEST_F(table, cancelled_is_removed)
 {
 	struct timerwheel_entry ent;
@@ -390,7 +390,7 @@ TEST_F(table, recycled_index)
 	EXPECT_EQ(5000 / (self->unit / 4 - 1), generations);
 }
 
-/* A late swap for the previous timer fails, and does not undo one for the present timer */
+/* A late swap for the previous timer fails, and does not undo a swap for the present timer */
 TEST_F(table, former_owner_undoes_nothing)
 {
 	struct timerwheel_add b;
@@ -459,7 +459,7 @@ TEST_F(table, move_forgets)
 	EXPECT_DUE_AT(postpone(self, &self->a, 400 * SEC));
 }
 
-/* So does ADD of an existing key; index and generation do not change */
+/* The same for ADD of an existing key; index and generation do not change */
 TEST_F(table, add_forgets)
 {
 	struct timerwheel_add b;
@@ -475,7 +475,7 @@ TEST_F(table, add_forgets)
 	EXPECT_DUE_AT(postpone(self, &b, 60 * SEC));
 }
 
-/* So does MOVE of a due timer, for which a refresh came too late */
+/* The same for MOVE of a due timer, for which a refresh came too late */
 TEST_F(table, move_due_forgets)
 {
 	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, 102 * SEC));
@@ -513,7 +513,7 @@ TEST_F(table, failures_forget_nothing)
 	EXPECT_DUE_AT(at);
 }
 
-/* Timers in a wheel with a table have no period; only resident ones linger */
+/* Timers in a wheel with a table have no period; only resident timers linger */
 TEST_F(table, no_periods)
 {
 	struct timerwheel_add b = { .key = 2, .deadline = SEC, .period = SEC };
@@ -523,7 +523,7 @@ TEST_F(table, no_periods)
 	EXPECT_EQ(-EINVAL, tw_add_elem(self->fd, &b));
 }
 
-/* However many refreshes there are, each previous deadline costs one visit */
+/* Each previous deadline costs one visit, however many refreshes there are */
 TEST_F(table, costs_one_visit)
 {
 	struct timerwheel_stats before, st;
@@ -541,7 +541,7 @@ TEST_F(table, costs_one_visit)
 	ASSERT_EQ(0, tw_stats(self->fd, &st));
 	EXPECT_EQ(before.moved, st.moved);
 	EXPECT_EQ(before.armed, st.armed);
-	/* it may cascade as well */
+	/* it may also cascade */
 	EXPECT_GE(5 * 4, st.requeues - before.requeues + st.cascades - before.cascades);
 	EXPECT_EQ(1, tw_advance(self->fd, TIMERWHEEL_ABS, at + variant->tick));
 	EXPECT_EQ(1, dev_read(self->fd, &ev, 1));
@@ -644,7 +644,7 @@ static bool gets_sigbus(const __u64 *p)
 	return false;
 }
 
-/* There are entries for the most timers so far, in whole pages; beyond them there is SIGBUS */
+/* There are entries for the maximum number of timers so far, in whole pages; then SIGBUS */
 TEST_F(map, beyond_the_timers)
 {
 	size_t size = table_size(1 << 20), words = self->page / sizeof(__u64);
@@ -665,7 +665,7 @@ TEST_F(map, beyond_the_timers)
 	EXPECT_TRUE(gets_sigbus(&word[size / sizeof(__u64) - 1]));
 }
 
-/* The table has nothing of what was in its pages before, only the entries of the timers */
+/* The table has no previous contents of its pages, only the entries of the timers */
 TEST_F(map, pages_are_new)
 {
 	enum { PAGES = 16 };
@@ -688,7 +688,7 @@ TEST_F(map, pages_are_new)
 	EXPECT_EQ(0, word[0]);
 }
 
-/* Mapped before the first timer or after many: each has its entry, however the table grows */
+/* Mapped before the first timer or after many: each timer has its entry, however the table grows */
 TEST_F(map, grows)
 {
 	enum { MANY = 200000, BATCH = 1000 };
@@ -710,7 +710,7 @@ TEST_F(map, grows)
 			memory = st.memory;
 			word = map_table(self->fd, size);
 			ASSERT_NE(MAP_FAILED, word);
-			/* mapping it takes no memory of the wheel's */
+			/* mapping it takes no memory of the wheel */
 			ASSERT_EQ(0, tw_stats(self->fd, &st));
 			EXPECT_EQ(memory, st.memory);
 		}
@@ -734,7 +734,7 @@ TEST_F(map, grows)
 		ASSERT_EQ(0, ev[i].key % 2);
 }
 
-/* Without SETUP, too, each timer with the same index has another generation */
+/* Without SETUP, each timer with the same index also has another generation */
 TEST(generations_by_default)
 {
 	__u32 index = 0, generation = 0;
@@ -783,7 +783,7 @@ TEST(only_setup_creates_it)
 		EXPECT_EQ(i ? TIMERWHEEL_INFO_TABLE : 0, info.flags & TIMERWHEEL_INFO_TABLE);
 		EXPECT_EQ(i ? 0 : EINVAL,
 			  map_errno(fd, getpagesize(), PROT_READ, MAP_SHARED, 0));
-		/* nor is it created later */
+		/* nor does a later call create it */
 		ASSERT_EQ(0, tw_add1(fd, 1, 0, HOUR, 0));
 		EXPECT_EQ(i ? 0 : EINVAL,
 			  map_errno(fd, getpagesize(), PROT_READ, MAP_SHARED, 0));
@@ -869,7 +869,7 @@ TEST_F(map, outlives_the_descriptor)
 	munmap(word, self->page);
 }
 
-/* --- Clocks that run --------------------------------------------------------------- */
+/* --- Running clocks ---------------------------------------------------------------- */
 
 FIXTURE(clock) {
 	int fd;
@@ -1019,7 +1019,7 @@ TEST(time_namespace)
 	word = map_table(fd, getpagesize());
 	if (word == MAP_FAILED || tw_info(fd, &info))
 		_exit(2);
-	/* Once more if it was due before the refresh, in a slow guest */
+	/* Retry if it was due before the refresh, in a slow guest */
 	do {
 		now = tw_now(CLOCK_MONOTONIC);
 		if (arm(fd, &a, 1, now + 2 * SEC, 0) < 0)
@@ -1109,7 +1109,7 @@ FIXTURE_TEARDOWN(crowd)
 	close(self->fd);
 }
 
-/* Arm a timer every 50 us from @from on */
+/* Arm a timer every 50 us from @from */
 static int crowd_arm(FIXTURE_DATA(crowd) * self, __u64 from)
 {
 	int i;
@@ -1140,7 +1140,7 @@ static void *crowd_refreshes(void *arg)
 	return NULL;
 }
 
-/* There is an event for the old deadline or for the new one, as the refresh has answered */
+/* There is an event for the old deadline or for the new one, according to the refresh's result */
 TEST_F(crowd, either_or)
 {
 	static struct timerwheel_event ev[CROWD];
@@ -1183,7 +1183,7 @@ TEST_F(crowd, either_or)
 	TH_LOG("%d fired, %d were put off", old, new);
 }
 
-/* Postpones every timer by one tick, again and again */
+/* Repeatedly postpone every timer by one tick */
 static void *crowd_hammers(void *arg)
 {
 	FIXTURE_DATA(crowd) * self = arg;
@@ -1200,7 +1200,7 @@ static void *crowd_hammers(void *arg)
 	return NULL;
 }
 
-/* That costs a visit per timer and tick, in batches of limited size, and delays no other timer */
+/* This costs a visit per timer and tick, in batches of limited size, and delays no other timer */
 TEST_F(crowd, hammering)
 {
 	static struct timerwheel_event ev[CROWD];
@@ -1233,7 +1233,7 @@ TEST_F(crowd, hammering)
 	close(other);
 }
 
-/* Store anything, anywhere in the table */
+/* Store random values anywhere in the table */
 static void *crowd_scribbles(void *arg)
 {
 	FIXTURE_DATA(crowd) * self = arg;
@@ -1247,7 +1247,7 @@ static void *crowd_scribbles(void *arg)
 	return NULL;
 }
 
-/* Timers may then be late, which is what was stored. None is early or lost, none fires twice. */
+/* Timers may then be late, as stored. None is early or lost, and none fires twice. */
 TEST_F(crowd, scribbling)
 {
 	static struct timerwheel_event ev[CROWD];
@@ -1256,7 +1256,7 @@ TEST_F(crowd, scribbling)
 	struct timerwheel_stats st;
 	int i, n, round = 0;
 
-	/* Where there are timers there are entries. */
+	/* The table has entries for existing timers. */
 	ASSERT_EQ(CROWD, crowd_arm(self, tw_now(CLOCK_MONOTONIC)));
 	ASSERT_EQ(0, pthread_create(&self->thread, NULL, crowd_scribbles, self));
 	do {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * handle: MOVE and REMOVE by index and generation: their effect on a timer in each state, on this
- * CPU and on another one; a handle whose timer no longer exists changes nothing; long batches; and
- * a race on few indices with a ledger. abi tests layouts, flags and faults, and race all other
- * races.
+ * handle: MOVE and REMOVE by index and generation. Tests their effect on a timer in each state, on
+ * this CPU and on another; handles whose timer no longer exists; long batches; and a race on few
+ * indices with a ledger. abi tests layouts, flags and faults, and race all other races.
  *
- * TW_RACE_SECONDS: how long the race lasts (2). TW_SEED: see tw_test.h.
+ * TW_RACE_SECONDS: duration of the race (2). TW_SEED: see tw_test.h.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -16,7 +15,7 @@
 #define VALUE	0x1234567890abcdefULL
 #define MAPPED	(64 * 1024)		/* bytes of the deadline table */
 
-/* The clock of a wheel and the caller's agree well enough: no test takes so long. */
+/* The difference between the wheel's clock and the caller's is small: no test takes this long. */
 #define ABOUT	MINUTE
 
 static __u64 now_of(int fd)
@@ -50,7 +49,7 @@ static bool quiet(int fd)
 	return dev_read(fd, &ev, 1) == -EAGAIN;
 }
 
-/* Exactly one event waits. Reads it. */
+/* Exactly one event waits; reads it. */
 static bool one_event(int fd, __u64 key, __u64 value)
 {
 	struct timerwheel_event ev[2];
@@ -66,7 +65,7 @@ static __u64 *map_table(int fd)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* --- A timer, in the base of this CPU or of another one ----------------------------------- */
+/* --- A timer in the base of this CPU or of another CPU ------------------------------------ */
 
 FIXTURE(one) {
 	int fd;
@@ -90,7 +89,7 @@ FIXTURE_VARIANT_ADD(one, elsewhere_mapped) {
 	.clock = TIMERWHEEL_CLOCK_MONOTONIC, .elsewhere = true, .mapped = true,
 };
 
-/* ADD, on the CPU where timers of this test are */
+/* ADD, on the CPU of this test's timers */
 static int add_there(int fd, int home, struct timerwheel_add *add)
 {
 	int ret;
@@ -132,7 +131,7 @@ FIXTURE_TEARDOWN(one)
 #define REMOVE(value) \
 	tw_remove_handle1(self->fd, self->add.index, self->add.generation, value)
 
-/* The timer is pending for @deadline ns from now, with its handle, and nothing is in its entry. */
+/* The timer is pending for @deadline ns from now, with its handle, and its entry is empty. */
 /* Resolution of the deadline table of wheels with a tick of 1 ms */
 #define UNIT	524288ULL
 
@@ -155,7 +154,7 @@ FIXTURE_TEARDOWN(one)
 			  self->table[self->add.index]);				\
 } while (0)
 
-/* MOVE to later and earlier times, again and again */
+/* MOVE to later and earlier times, repeatedly */
 TEST_F(one, move)
 {
 	static const __u64 delays[] = { 3, 3, 1, 200, 2, 1, 8000, 1 };
@@ -170,7 +169,7 @@ TEST_F(one, move)
 	EXPECT_TRUE(quiet(self->fd));
 }
 
-/* MOVE to absolute times: exactly that, or in a deadline table rounded up */
+/* MOVE to absolute times: exact, or rounded up in a deadline table */
 TEST_F(one, move_absolute)
 {
 	__u64 now = now_of(self->fd), low = self->table ? UNIT - 1 : 0;
@@ -187,7 +186,7 @@ TEST_F(one, move_absolute)
 	EXPECT_EQ(TIMERWHEEL_TIME_MAX & ~low, ent.deadline);
 }
 
-/* MOVE to a time that has passed: the event comes once, then the timer is gone */
+/* MOVE to a time that has passed: the event comes once, then the timer no longer exists */
 TEST_F(one, move_past)
 {
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(-1, 0));
@@ -212,7 +211,7 @@ TEST_F(one, move_due)
 	EXPECT_PENDING(HOUR);
 	EXPECT_EQ(1, stats_of(self->fd).withdrawn);
 
-	/* armed there to be due at once; and moved to the past again */
+	/* armed there to be due at once, then moved to the past again */
 	self->add.deadline = 0;
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, add_there(self->fd, self->home, &self->add));
 	EXPECT_EQ(TIMERWHEEL_WAS_DUE, MOVE(0, 0));
@@ -222,7 +221,7 @@ TEST_F(one, move_due)
 	EXPECT_EQ(3, stats_of(self->fd).withdrawn);
 }
 
-/* A MOVE moves a timer into the base of its CPU: the next one finds it there. */
+/* A MOVE moves a timer into the base of its CPU: the next MOVE finds it there. */
 TEST_F(one, move_comes_here)
 {
 	int i;
@@ -236,7 +235,7 @@ TEST_F(one, move_comes_here)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, REMOVE(NULL));
 }
 
-/* Of a periodic timer: it keeps its period */
+/* A periodic timer keeps its period */
 TEST_F(one, periodic)
 {
 	struct timerwheel_entry ent;
@@ -252,7 +251,7 @@ TEST_F(one, periodic)
 	EXPECT_PENDING(3 * HOUR);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(0, 0));
 	EXPECT_TRUE(one_event(self->fd, KEY, VALUE));
-	/* armed again, by the reader: the handle goes on */
+	/* the reader has armed it again: the handle stays valid */
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, tw_get1(self->fd, KEY, &ent));
 	EXPECT_EQ(HOUR, ent.period);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, MOVE(2 * HOUR, 0));
@@ -270,7 +269,7 @@ TEST_F(one, periodic)
 	EXPECT_EQ(-ENOENT, REMOVE(&value));
 }
 
-/* REMOVE reports the value, of a pending timer and of a due one, whose event is withdrawn */
+/* REMOVE reports the value of a pending timer and of a due timer, whose event is withdrawn */
 TEST_F(one, remove)
 {
 	__u64 value;
@@ -290,7 +289,7 @@ TEST_F(one, remove)
 	EXPECT_EQ(1, stats_of(self->fd).withdrawn);
 }
 
-/* ADD of the same key: the same handle goes on, with the new value */
+/* ADD of the same key: the handle stays valid, with the new value */
 TEST_F(one, replaced)
 {
 	__u32 index = self->add.index, generation = self->add.generation;
@@ -305,7 +304,7 @@ TEST_F(one, replaced)
 	EXPECT_EQ(1, value);
 }
 
-/* Everything that the failed calls of stale() might change */
+/* All state that the failed calls of stale() might change */
 struct state {
 	struct timerwheel_entry ent;
 	struct timerwheel_stats stats;
@@ -322,7 +321,7 @@ static struct state look(int fd, __u64 key, const __u64 *entry)
 	return s;
 }
 
-/* A handle of a timer that is gone: ENOENT, and the next owner of its index does not change */
+/* A handle of a timer that has ended: ENOENT, and the next owner of its index does not change */
 TEST_F(one, stale)
 {
 	struct timerwheel_add next = { .key = KEY + 1, .value = ~VALUE, .deadline = 2 * HOUR };
@@ -364,7 +363,7 @@ TEST_F(one, stale)
 	}
 }
 
-/* Handles that no timer has: ENOENT, and nothing changes */
+/* Handles that no timer has: ENOENT, and no timer changes */
 TEST_F(one, none)
 {
 	const __u32 index[] = {
@@ -453,7 +452,7 @@ TEST_F(postponed, moved_and_removed)
 	EXPECT_EQ(-ENOENT, get_result(self->fd, KEY));
 }
 
-/* A timer that was postponed in the table is pending at its first deadline, and MOVE gets it. */
+/* A timer that was postponed in the table is pending at its first deadline, and MOVE finds it. */
 TEST_F(postponed, fires_when_moved_to)
 {
 	struct timerwheel_info info;
@@ -608,7 +607,7 @@ TEST_F(resident, remove)
 	}
 }
 
-/* One that lingers: cancelled, then parked */
+/* A timer that lingers: cancelled, then parked */
 TEST_F(resident, lingers)
 {
 	self->add.period = 100 * MSEC;
@@ -738,7 +737,7 @@ TEST_F(one, batches)
 	EXPECT_EQ((MANY + 2) / 3, stats_of(self->fd).pending);
 }
 
-/* The same timer in several elements of a call: each sees what those before it did */
+/* The same timer in several elements of a call: each sees the effect of the elements before it */
 TEST_F(one, twice)
 {
 	struct timerwheel_remove_handle rem[3];
@@ -768,8 +767,8 @@ TEST_F(one, twice)
 }
 
 /*
- * Generations repeat after 2^(generation_bits - 2) - 1 owners, as the interface says, and not
- * before: a wheel with room for one timer.
+ * Generations repeat exactly after 2^(generation_bits - 2) - 1 owners, as the interface promises: a
+ * wheel with room for one timer.
  */
 TEST(generations)
 {
@@ -806,10 +805,10 @@ TEST(generations)
 /* --- A race on few indices ------------------------------------------------------------------- */
 
 /*
- * Resident timers: each ends by a REMOVE or DRAIN that reports its value, and by nothing else. So
- * each value is reported once, or is there at the end. Keys are never used again, and indices at
- * once: a timer that is looked up by its index may be another one a moment later, with another key
- * in another bucket, pending, due or parked.
+ * Resident timers: each ends by a REMOVE or DRAIN that reports its value, and in no other way. So
+ * each value is reported once, or is left at the end. Keys are never used again, but indices are
+ * used again at once: a timer that is looked up by its index may be another timer a moment later,
+ * with another key in another bucket, pending, due or parked.
  */
 #define SLOTS	512		/* handles that are remembered */
 #define VALUES	(4U << 20)
@@ -872,7 +871,7 @@ static void race_add(struct racer *r)
 		complain(l, "ADD", add.value, ret);
 	atomic_store(&l->handle[tw_rand(&r->seed) % SLOTS],
 		     (__u64)add.index << 32 | add.generation);
-	/* many are gone at once, and their index is the next to be used */
+	/* many end at once, and their indices are the next to be used */
 	if (tw_rand(&r->seed) % 2)
 		return;
 	ret = tw_remove1(l->fd, add.key);

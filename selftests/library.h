@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Helpers for the tests of lib. They are built twice: for wheels of the device and, with
- * PROCESS defined, for wheels inside the process, which need no module.
+ * Helpers for the tests of lib, built twice: for wheels of the device and, with PROCESS defined,
+ * for wheels inside the process, which need no module.
  */
 #ifndef LIBRARY_H
 #define LIBRARY_H
@@ -47,7 +47,7 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 180
 
-/* The ms that a test waits for what must come: longer than anything takes, on a slow machine too */
+/* Timeout of a test in ms, long enough for a slow machine */
 #define PATIENCE 60000
 
 #ifdef PROCESS
@@ -97,7 +97,7 @@ static inline uint64_t clock_ns(clockid_t clock)
 	return ts.tv_sec * SEC + ts.tv_nsec;
 }
 
-/* The seed of a random test: TW_SEED, or another one each time. Print it. */
+/* The seed of a random test: TW_SEED, or a new one each time. Print it. */
 static inline uint64_t seed(void)
 {
 	const char *s = getenv("TW_SEED");
@@ -114,7 +114,7 @@ static inline void nap(uint64_t ns)
 		;
 }
 
-/* Was memory lost? Only AddressSanitizer knows, and it is not asked when a test ends. */
+/* Was memory lost? Only AddressSanitizer can tell, so leaks are checked here. */
 static inline bool leaks(void)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -124,7 +124,7 @@ static inline bool leaks(void)
 #endif
 }
 
-/* A wheel with a clock; NULL: it could not be made */
+/* A wheel with a clock; NULL on failure */
 static inline struct timerwheel *wheel_of(uint32_t clock)
 {
 	struct timerwheel_config config = { .backend = BACKEND, .clock = clock };
@@ -150,7 +150,7 @@ static inline struct timerwheel *wheel_manual(uint32_t capacity, uint32_t ring)
 	return wheel_manual_of(capacity, ring, false);
 }
 
-/* One element in a call: its result. A call that failed gives -10000 less its errno. */
+/* One element in a call: its result. A call that fails returns -10000 minus its errno. */
 static inline int result_of(long ret, int result)
 {
 	return ret == 1 ? result : -10000 + (int)ret;
@@ -236,7 +236,7 @@ static inline int get(struct timerwheel *wheel, uint64_t key, struct timerwheel_
 	return result_of(ret, entry->result);
 }
 
-/* As timerwheel_take(), with what is not returned poisoned */
+/* As timerwheel_take(), with unused elements poisoned */
 static inline long take(struct timerwheel *wheel, struct timerwheel_event *events, size_t count)
 {
 	long n;
@@ -255,7 +255,7 @@ static inline bool readable(struct timerwheel *wheel)
 	return poll(&p, 1, 0) == 1 && p.revents == POLLIN;
 }
 
-/* Each arming ended in exactly one way, or not yet. */
+/* Each arming has ended in exactly one way, or has not ended. */
 static inline bool balanced(struct timerwheel *wheel)
 {
 	struct timerwheel_stats s;
@@ -266,7 +266,7 @@ static inline bool balanced(struct timerwheel *wheel)
 				      s.pending + s.due + s.parked;
 }
 
-/* How a child ended: its exit status, or 1000 + the signal that killed it */
+/* The end of a child: its exit status, or 1000 + the signal that killed it */
 static inline int reap(pid_t pid)
 {
 	int status;

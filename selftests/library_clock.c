@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libtimerwheel when the clock is set: in a program of its own, for machines that may be set. With
- * TW_FAKE_CLOCK in the environment the clock is set for this program alone, which is enough for
+ * libtimerwheel when the clock is set: a separate program, for machines whose clock may be set.
+ * With TW_FAKE_CLOCK in the environment the clock is set for this program only, which suffices for
  * wheels inside the process.
  */
 #include "library.h"
@@ -61,7 +61,7 @@ TEST_F(set, back)
 	EXPECT_LE(ev.deadline, ev.fired);
 }
 
-/* Its time had come, and then it had not: who waits is not kept busy. */
+/* The clock is set back after a timer was due: the waiting program is not kept busy. */
 TEST_F(set, back_before_a_look)
 {
 	struct pollfd p = { .fd = timerwheel_fd(self->w), .events = POLLIN };
@@ -75,7 +75,7 @@ TEST_F(set, back_before_a_look)
 	EXPECT_EQ(0, poll(&p, 1, 0));
 }
 
-/* A due timer stays due, and no time is left. */
+/* A due timer stays due, with no time left. */
 TEST_F(set, back_after_a_look)
 {
 	struct timerwheel_remove rem = { .key = 1 };

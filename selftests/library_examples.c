@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The examples in lib/examples: a wheel in the loops of others, requests and leases, which see
- * themselves whether all went well; and two servers with idle timeouts.
+ * The examples in lib/examples: a wheel in event loops, requests and leases, which check their
+ * results themselves; and two servers with idle timeouts.
  */
 #include "library.h"
 #include <linux/io_uring.h>
@@ -9,10 +9,10 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
-/* Where they are in a guest; elsewhere TW_EXAMPLES in the environment says */
+/* Their folder in a guest; elsewhere TW_EXAMPLES in the environment */
 #define EXAMPLES	"/examples"
 
-/* The path of an example, and which back end it is to use */
+/* The path of an example, and the back end that it must use */
 static void example(char *path, size_t size, const char *name)
 {
 	const char *folder = getenv("TW_EXAMPLES");
@@ -63,7 +63,7 @@ static int run(const char *path, const char *how)
 	if (!pid) {
 		/* Its output is only for people. */
 		dup2(2, 1);
-		/* Some supervisors start programs so, and an example must work under them, too. */
+		/* Some supervisors start programs this way, and an example must work under them. */
 		signal(SIGCHLD, SIG_IGN);
 		execl(path, path, how, NULL);
 		_exit(127);
@@ -94,7 +94,7 @@ TEST(requests)
 }
 
 #ifndef PROCESS
-/* Those who hang or die lose their leases, and only they are told. */
+/* Workers that hang or exit lose their leases, and only these get an event. */
 TEST(lease)
 {
 	char path[256];
@@ -124,7 +124,7 @@ static int server_connect(const struct sockaddr_un *name)
 	return -errno;
 }
 
-/* Say one character and hear it again. */
+/* Send one character and receive it again. */
 static bool echoed(int fd, char c)
 {
 	char answer = 0;
@@ -163,7 +163,7 @@ static void server_stop(struct __test_metadata *_metadata, struct server *self)
 	rmdir(self->folder);
 }
 
-/* A client that is silent is left alone for as long as it may be, and not for ever. */
+/* A silent client stays connected until the timeout, but not longer. */
 static void closes_idle_ones(struct __test_metadata *_metadata, struct server *self)
 {
 	uint64_t now, spoke = 0;
@@ -187,8 +187,9 @@ static void closes_idle_ones(struct __test_metadata *_metadata, struct server *s
 }
 
 /*
- * Stopped for longer than the timeout. Meanwhile a client speaks, before whom another one connects:
- * his timer makes the process back end see what is due before it sees who has spoken.
+ * The server is stopped for longer than the timeout. Meanwhile a client sends, after another client
+ * has connected: the timer of the new client makes the process back end handle due timers before
+ * the received data.
  */
 static void stopped(struct __test_metadata *_metadata, struct server *self)
 {
@@ -196,7 +197,7 @@ static void stopped(struct __test_metadata *_metadata, struct server *self)
 	uint64_t spoke, goes_on;
 	char c;
 
-	/* Again, if a slow machine has made it silent for too long. */
+	/* Retry if a slow machine has made it silent for too long. */
 	do {
 		if (fd >= 0) {
 			close(fd);
@@ -206,7 +207,7 @@ static void stopped(struct __test_metadata *_metadata, struct server *self)
 		ASSERT_LE(0, fd);
 		spoke = clock_ns(CLOCK_MONOTONIC);
 		ASSERT_EQ(true, echoed(fd, 'a'));
-		/* So that it is asleep, and sees the other connection first. */
+		/* Let it fall asleep, so that it sees the other connection first. */
 		nap(100 * MSEC);
 		ASSERT_EQ(0, kill(self->pid, SIGSTOP));
 		ASSERT_EQ(self->pid, waitpid(self->pid, &status, WUNTRACED));
@@ -229,7 +230,7 @@ static void stopped(struct __test_metadata *_metadata, struct server *self)
 
 enum { CLIENTS = 20 };
 
-/* More clients than it may have descriptors: it does not spin, and later ones are heard. */
+/* More clients than free descriptors: the server does not spin, and serves later clients. */
 static void too_many(struct __test_metadata *_metadata, struct server *self)
 {
 	struct rlimit limit = { CLIENTS, CLIENTS };
@@ -239,7 +240,7 @@ static void too_many(struct __test_metadata *_metadata, struct server *self)
 
 	ASSERT_EQ(0, prlimit(self->pid, RLIMIT_NOFILE, &limit, NULL));
 	ASSERT_EQ(0, clock_getcpuclockid(self->pid, &clock));
-	/* Again on a busy machine: a pause of the processor is time of whoever was running. */
+	/* Retry on a busy machine, because a pause of the CPU counts for the running task. */
 	do {
 		for (i = 0; i < CLIENTS; i++) {
 			fds[i] = server_connect(&self->name);

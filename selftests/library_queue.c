@@ -51,7 +51,7 @@ static int q_remove(struct timerwheel_queue *q, uint64_t key)
 	return timerwheel_queue_remove(q, &elem);
 }
 
-/* System calls for the wheel's operations since the last call; only for a device. */
+/* System calls for the wheel's operations since the last call of this function; device only. */
 static int calls(void)
 {
 	int n = ioctls;
@@ -60,7 +60,7 @@ static int calls(void)
 	return ON_DEVICE ? n : -1;
 }
 
-/* The process back end makes none. */
+/* The process back end makes no system calls. */
 #define EXPECT_CALLS(n) EXPECT_EQ(ON_DEVICE ? (n) : -1, calls())
 
 FIXTURE(queue)
@@ -74,7 +74,7 @@ FIXTURE_SETUP(queue)
 {
 	self->w = wheel_manual(1000, 0);
 	ASSERT_NE(NULL, self->w);
-	/* execute() does what io_uring does, so old kernels can run the tests of commands. */
+	/* execute() does the work of io_uring, so old kernels can run the tests of commands. */
 	features_added = TIMERWHEEL_FEATURE_URING;
 	ASSERT_EQ(0, timerwheel_queue_new(&self->q, self->w, 16, note, &self->told));
 	calls();
@@ -130,7 +130,7 @@ TEST_F(queue, one_call_for_each_kind)
 		EXPECT_EQ(0, q_move(self->q, key, 2 * HOUR));
 	for (key = 10; key < 15; key++)
 		EXPECT_EQ(0, q_add(self->q, key, 0, 3 * HOUR));
-	/* Not yet. */
+	/* The operations are still queued. */
 	EXPECT_CALLS(0);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 0, &entry));
 	calls();
@@ -147,7 +147,7 @@ TEST_F(queue, one_call_for_each_kind)
 	EXPECT_CALLS(0);
 }
 
-/* Arm, refresh, end: for one key in each of the orders that two kinds may have. */
+/* Arm, refresh, end: each pair of kinds in both orders, for one key. */
 TEST_F(queue, order_of_a_key)
 {
 	struct timerwheel_entry entry;
@@ -166,7 +166,7 @@ TEST_F(queue, order_of_a_key)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 3, &entry));
 	EXPECT_EQ(31, entry.value);
 
-	/* The other way round: a key that is used again. */
+	/* In the opposite order: a key that is used again. */
 	calls();
 	EXPECT_EQ(0, q_remove(self->q, 1));
 	EXPECT_EQ(0, q_add(self->q, 1, 11, HOUR));
@@ -184,7 +184,7 @@ TEST_F(queue, no_order_suits)
 {
 	struct timerwheel_entry entry;
 
-	/* Add before remove for one, remove before add for the other: flushed in between. */
+	/* Add before remove for one key, remove before add for the other: a flush in between. */
 	EXPECT_EQ(0, q_add(self->q, 1, 10, HOUR));
 	EXPECT_EQ(0, q_remove(self->q, 1));
 	EXPECT_EQ(0, q_add(self->q, 1, 11, HOUR));
@@ -251,7 +251,7 @@ TEST_F(queue, nobody_is_told)
 	ASSERT_EQ(0, timerwheel_queue_new(&other, self->w, 0, NULL, NULL));
 	EXPECT_EQ(0, q_remove(other, 1));
 	EXPECT_EQ(0, q_add(other, 2, 0, HOUR));
-	/* To free it is to flush it. */
+	/* Freeing a queue flushes it. */
 	timerwheel_queue_free(other);
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 2, &entry));
 }
@@ -272,7 +272,7 @@ TEST_F(queue, full)
 	EXPECT_EQ(TIMERWHEEL_WAS_PENDING, get(self->w, 16, &entry));
 }
 
-/* A turn leaves nothing behind: there is room for as many keys in each, and no order to keep. */
+/* A flush leaves no state behind: each time there is room for as many keys, in any order. */
 TEST_F(queue, many_turns)
 {
 	uint64_t key = 0;
@@ -304,7 +304,7 @@ TEST_F(queue, counts_from_the_flush)
 
 #ifndef PROCESS
 
-/* A call that fails: what it was for stays, and what comes after it. */
+/* A call fails: its operations stay queued, and so do all later ones. */
 TEST_F(queue, error_of_a_call)
 {
 	struct timerwheel_entry entry;
@@ -315,7 +315,7 @@ TEST_F(queue, error_of_a_call)
 		EXPECT_EQ(0, q_add(self->q, 1, 10, HOUR));
 		EXPECT_EQ(0, q_move(self->q, 1, 2 * HOUR));
 		EXPECT_EQ(0, q_remove(self->q, 1));
-		/* The first, the second, the third call. */
+		/* The first, second and third call fail in turn. */
 		fail_ioctl = n;
 		calls();
 		EXPECT_EQ(-EINTR, timerwheel_queue_flush(self->q));
@@ -328,7 +328,7 @@ TEST_F(queue, error_of_a_call)
 		EXPECT_EQ(0, self->told.count);
 	}
 
-	/* One that finds no room is not queued. */
+	/* An operation without room is not queued. */
 	for (key = 0; key < 16; key++)
 		EXPECT_EQ(0, q_add(self->q, key, 0, HOUR));
 	fail_ioctl = 0;
@@ -357,7 +357,7 @@ TEST_F(queue, order_after_an_error)
 	EXPECT_EQ(20, entry.value);
 }
 
-/* Again and again one kind goes and another does not: what went leaves nothing behind. */
+/* One kind is done repeatedly while another fails: the done operations leave no state behind. */
 TEST_F(queue, errors_without_end)
 {
 	struct timerwheel_entry entry;
@@ -372,7 +372,7 @@ TEST_F(queue, errors_without_end)
 		fail_ioctl = 1;
 		ASSERT_EQ(-EINTR, timerwheel_queue_flush(self->q));
 	}
-	/* The one that stayed still comes before what is queued later. */
+	/* The remaining operation still precedes later ones. */
 	EXPECT_EQ(0, q_remove(self->q, 1000));
 	EXPECT_EQ(0, timerwheel_queue_flush(self->q));
 	EXPECT_EQ(-ENOENT, get(self->w, 1000, &entry));
@@ -380,7 +380,7 @@ TEST_F(queue, errors_without_end)
 	EXPECT_EQ(0, self->told.count);
 }
 
-/* An error after some of a kind: these are done once, the others stay in order. */
+/* An error after some operations of a kind: these are done once, the others stay in order. */
 TEST_F(queue, error_in_the_middle)
 {
 	struct timerwheel_entry entry;
@@ -408,7 +408,7 @@ TEST_F(queue, error_in_the_middle)
 	most_elements = 0;
 }
 
-/* To free it is to flush it, whatever signals come. */
+/* Freeing a queue flushes it, whatever signals come. */
 TEST_F(queue, free_interrupted)
 {
 	struct timerwheel_entry entry;
@@ -472,11 +472,10 @@ TEST_F(queue, random)
 	timerwheel_close(plain);
 }
 
-/* --- Commands for a ring of the program's own ------------------------------------------------- */
+/* --- Commands for the program's own ring ------------------------------------------------------ */
 
 /*
- * Inside the process, and on a kernel without them, there are no commands. Queued operations stay
- * queued.
+ * The process back end, and a kernel without commands, return none. Queued operations stay queued.
  */
 TEST_F(queue, no_commands)
 {
@@ -492,7 +491,7 @@ TEST_F(queue, no_commands)
 }
 
 #ifndef PROCESS
-/* Do the work of io_uring for a command, for at most @most elements. Returns the result. */
+/* Execute a command as io_uring does, for at most @most elements. Returns the result. */
 static int execute(const struct timerwheel_command *command, uint32_t most)
 {
 	struct timerwheel_uring arg;
@@ -508,7 +507,7 @@ static int execute(const struct timerwheel_command *command, uint32_t most)
 	return ret < 0 ? -errno : ret;
 }
 
-/* All commands, in order. Returns the first error. */
+/* Execute all commands in order. Returns the first error. */
 static int execute_all(struct timerwheel_queue *q)
 {
 	struct timerwheel_command commands[TIMERWHEEL_COMMANDS];
@@ -583,14 +582,14 @@ TEST_F(queue, commands_cut_short)
 			EXPECT_EQ(key, entry.value);
 		}
 	}
-	/* a result that cannot be */
+	/* an impossible result */
 	ASSERT_EQ(0, q_move(self->q, 1, HOUR));
 	ASSERT_EQ(1, timerwheel_queue_commands(self->q, commands));
 	ASSERT_EQ(0, timerwheel_queue_completed(self->q, 0, 1000));
 	EXPECT_EQ(0, self->told.count);
 }
 
-/* Until all results are there, operations are queued behind, and nothing overtakes. */
+/* Until all results are there, new operations are queued behind, in order. */
 TEST_F(queue, commands_busy)
 {
 	struct timerwheel_command commands[TIMERWHEEL_COMMANDS], more[TIMERWHEEL_COMMANDS];
@@ -605,7 +604,7 @@ TEST_F(queue, commands_busy)
 	EXPECT_EQ(-EBUSY, timerwheel_queue_flush(self->q));
 	for (key = 0; key < 16; key++)
 		EXPECT_EQ(0, q_move(self->q, 1, (key + 1) * MINUTES));
-	/* No room: a flush would be needed. */
+	/* No room without a flush. */
 	EXPECT_EQ(-EBUSY, q_move(self->q, 1, 17 * MINUTES));
 	ASSERT_EQ(0, timerwheel_queue_completed(self->q, 0, execute(&commands[0], 1)));
 	EXPECT_EQ(-EBUSY, timerwheel_queue_flush(self->q));
@@ -619,7 +618,7 @@ TEST_F(queue, commands_busy)
 	EXPECT_EQ(1, self->told.count);
 }
 
-/* The first use needs memory. Without it all stays queued. */
+/* The first use needs memory. Without it all operations stay queued. */
 TEST_F(queue, commands_no_memory)
 {
 	struct timerwheel_command commands[TIMERWHEEL_COMMANDS];

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * libtimerwheel: random operations against a plain model, exactly, with a MANUAL clock of 1 ns.
- */
+/* libtimerwheel: random operations match a plain model exactly, on a MANUAL clock of 1 ns. */
 #include "library.h"
 
 enum { KEYS = 96, CAPACITY = 64, STEPS = 6000, MOST = 24 };
 
-/* A timer of the model. @touched: its deadline in the table, if refreshed; 0: it was not. */
+/* A timer of the model. @touched: its deadline in the table if it was refreshed, else 0. */
 struct model_timer {
 	int state;		/* TIMERWHEEL_WAS_*, NONE: there is no such timer */
 	uint64_t value, deadline, period, slack, touched, fired;
@@ -22,7 +20,7 @@ struct model {
 	char why[200];
 };
 
-/* False, and a word about it, if these are not the same. */
+/* Returns true if these are equal; otherwise describes the difference. */
 static bool same(struct model *m, const char *what, uint64_t key, int64_t got, int64_t want)
 {
 	if (got == want)
@@ -69,7 +67,7 @@ static uint64_t below(struct model *m, uint64_t n)
 	return rand64(&m->rand) % n;
 }
 
-/* A deadline near or far, now and then in the past */
+/* A deadline near or far, sometimes in the past */
 static uint64_t some_time(struct model *m, bool absolute)
 {
 	uint64_t ahead = below(m, 1ULL << (1 + below(m, 40)));
@@ -141,7 +139,7 @@ static bool step_add(struct model *m)
 	return true;
 }
 
-/* What MOVE and REMOVE begin with */
+/* The checks that MOVE and REMOVE begin with */
 static int expected(const struct model *m, uint64_t key, uint32_t flags, uint64_t match)
 {
 	const struct model_timer *t = &m->timer[key];
@@ -213,7 +211,7 @@ static bool step_remove(struct model *m)
 	return true;
 }
 
-/* The key whose timer has this handle; KEYS: none has */
+/* The key whose timer has this handle, or KEYS */
 static uint64_t holder(const struct model *m, uint32_t index, uint32_t generation)
 {
 	uint64_t key;
@@ -225,7 +223,7 @@ static uint64_t holder(const struct model *m, uint32_t index, uint32_t generatio
 	return key;
 }
 
-/* The handle of the timer that a key has or had last; now and then of none */
+/* The handle of a timer that a key has or had last, sometimes a handle of none */
 static void some_handle(struct model *m, uint32_t *index, uint32_t *generation)
 {
 	const struct model_timer *t = &m->timer[below(m, KEYS)];
@@ -288,7 +286,7 @@ static bool step_remove_handle(struct model *m)
 	return true;
 }
 
-/* Is this entry (of GET, LIST, DRAIN) the timer as the model has it? */
+/* Does this entry (of GET, LIST, DRAIN) match the timer of the model? */
 static bool is_entry(struct model *m, const struct timerwheel_entry *e)
 {
 	struct model_timer *t = &m->timer[e->key % KEYS];
@@ -366,7 +364,7 @@ static bool step_drain(struct model *m)
 	return same(m, "DRAIN", 0, n > 0, true);
 }
 
-/* Refresh a timer: the answer says how it is. */
+/* Refresh a timer, and check the result against its state. */
 static bool step_refresh(struct model *m)
 {
 	struct model_timer *t = &m->timer[below(m, KEYS)];
@@ -378,7 +376,7 @@ static bool step_refresh(struct model *m)
 	when = m->now + below(m, 1ULL << (1 + below(m, 40)));
 	got = timerwheel_table_refresh(&m->table, t->index, t->generation, when);
 	when = (when + m->unit - 1) / m->unit * m->unit;
-	/* it was removed, or was delivered and its index may be another's by now */
+	/* it was removed or delivered, and its index may have another owner */
 	if (!t->state)
 		return same(m, "refresh of one that has ended", key,
 			    got == TIMERWHEEL_GONE || got == TIMERWHEEL_TOO_LATE, true);
@@ -462,7 +460,7 @@ static bool holds(struct model *m)
 	       same(m, "readiness", 0, readable(m->wheel), m->due > 0);
 }
 
-/* Which step how often */
+/* The steps, each as often as it is chosen */
 static bool (*const steps[])(struct model *m) = {
 	step_add, step_add, step_add, step_move, step_move, step_remove, step_refresh, step_refresh,
 	step_refresh, step_refresh, step_advance, step_advance, step_take, step_take, step_get,
@@ -517,7 +515,7 @@ TEST_F(random, operations)
 	}
 	for (i = 0; i < STEPS; i++) {
 		step = below(m, sizeof(steps) / sizeof(*steps));
-		/* Seldom, or the wheel is never full. */
+		/* Drain rarely, or the wheel never becomes full. */
 		if (steps[step] == step_drain && below(m, 20))
 			continue;
 		ASSERT_EQ(true, steps[step](m) && holds(m))

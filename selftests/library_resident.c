@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libtimerwheel's resident timers: what arm, refresh, cancel and the calls answer in each state;
+ * libtimerwheel's resident timers: the results of arm, refresh, cancel and the calls in each state;
  * queues; races with a ledger.
  *
- * TW_RACE_SECONDS: how long each race lasts (1; at most 4).
+ * TW_RACE_SECONDS: duration of each race (1; at most 4).
  */
 #include "library.h"
 #include <sched.h>
@@ -20,11 +20,11 @@
 #define WAS_DUE		TIMERWHEEL_WAS_DUE
 #define WAS_PARKED	TIMERWHEEL_WAS_PARKED
 
-/* A timer of a wheel, and through which functions it is changed */
+/* A timer of a wheel, and the functions that change it */
 struct timer {
 	struct timerwheel *w;
 	struct timerwheel_table table;
-	bool bound;			/* those that are not inline */
+	bool bound;			/* uses the functions that are not inline */
 	uint64_t key;
 	uint32_t index;
 	uint32_t generation;
@@ -48,7 +48,7 @@ static int cancel(const struct timer *t)
 	       (int)timerwheel_table_cancel(&t->table, t->index, t->generation);
 }
 
-/* What is in its entry */
+/* The contents of its entry */
 static uint64_t entry(const struct timer *t)
 {
 	return __atomic_load_n(&t->table.entries[t->index], __ATOMIC_RELAXED);
@@ -130,7 +130,7 @@ FIXTURE_TEARDOWN(one)
 #define EXPECT_ENTRY(deadline, state)							\
 	EXPECT_EQ((deadline) | self->t.generation | TIMERWHEEL_TABLE_##state, entry(&self->t))
 
-/* Move the time on to @at: so many timers fall due. */
+/* Advance the time to @at; @fired timers fall due. */
 #define ADVANCE(at, fired)								\
 	EXPECT_EQ(fired, timerwheel_advance(self->t.w, at, TIMERWHEEL_ABS))
 
@@ -151,7 +151,7 @@ FIXTURE_TEARDOWN(one)
 	EXPECT_EQ(self->t.index, ev.index);						\
 } while (0)
 
-/* What GET reports of it, and how many are parked */
+/* The result of GET, and the number of parked timers */
 #define EXPECT_GET(was, at, how_many_parked) do {					\
 	struct timerwheel_entry got;							\
 	struct timerwheel_stats stats;							\
@@ -185,7 +185,7 @@ TEST_F(one, armed)
 	EXPECT_NO_EVENT();
 }
 
-/* The event waits, and was taken: too late in both cases. The timer is still there. */
+/* The event waits or was taken: too late in both cases. The timer still exists. */
 TEST_F(one, fired)
 {
 	int taken;
@@ -208,7 +208,7 @@ TEST_F(one, fired)
 	EXPECT_EVENT(30 * UNIT);
 }
 
-/* Refresh: no event comes for the former deadline, whenever it is looked at. */
+/* Refresh: no event comes for the former deadline, whenever the timer is visited. */
 TEST_F(one, refreshed)
 {
 	uint64_t n;
@@ -251,7 +251,7 @@ TEST_F(one, cancelled)
 	ADVANCE(HOUR + 2 * UNIT, 1);
 }
 
-/* Armed again after a cancel: for the same deadline, a later one, not an earlier one */
+/* Armed again after a cancel: for the same deadline or a later one, not for an earlier one */
 TEST_F(one, armed_again)
 {
 	EXPECT_EQ(DONE, cancel(&self->t));
@@ -272,7 +272,7 @@ TEST_F(one, armed_again)
 	EXPECT_EVENT(30 * UNIT);
 }
 
-/* Where time ends: the same for ADD, MOVE and stores */
+/* The largest time: the same for ADD, MOVE and stores */
 TEST_F(one, end_of_time)
 {
 	const uint64_t end = TIMERWHEEL_TIME_MAX & ~(UNIT - 1);
@@ -286,7 +286,7 @@ TEST_F(one, end_of_time)
 	EXPECT_ENTRY(end, ARMED);
 	EXPECT_EQ(DONE, refresh(&self->t, end));
 	EXPECT_EQ(NEEDS_CALL, refresh(&self->t, end - UNIT));
-	/* What the entry can hold has passed. */
+	/* The deadline that the entry can hold has passed. */
 	ADVANCE(TIMERWHEEL_TIME_MAX - 10, 1);
 	EXPECT_EQ(WAS_DUE, move_to(&self->t, TIMERWHEEL_TIME_MAX, 0));
 	EXPECT_ENTRY(end, FIRED);
@@ -308,7 +308,7 @@ TEST_F(one, moved)
 	EXPECT_NO_EVENT();
 	ADVANCE(4 * UNIT, 1);
 	EXPECT_EVENT(4 * UNIT);
-	/* to a time that has passed: as it is */
+	/* to a time that has passed: the deadline is not rounded */
 	EXPECT_EQ(WAS_PARKED, move_to(&self->t, UNIT + 1, 0));
 	EXPECT_EQ(TOO_LATE, cancel(&self->t));
 	EXPECT_GET(WAS_DUE, UNIT + 1, 0);
@@ -367,7 +367,7 @@ TEST_F(one, by_handle)
 	ADVANCE(20 * UNIT, 0);
 	EXPECT_EQ(WAS_PARKED, rm_handle(t->w, t->index, t->generation, &value));
 	EXPECT_EQ(~7ULL, value);
-	/* another generation: nothing changes */
+	/* another generation: the timer does not change */
 	ASSERT_EQ(WAS_NONE, add_timer(t, 30 * UNIT, TIMERWHEEL_ABS, 0));
 	EXPECT_EQ(-ENOENT, move_handle(t->w, t->index, t->generation - 4, 1, 0));
 	EXPECT_EQ(-ENOENT, move_handle(t->w, t->index, t->generation | TIMERWHEEL_TABLE_ARMED,
@@ -397,7 +397,7 @@ TEST_F(one, replaced)
 	EXPECT_EQ(DONE, refresh(&old, 9 * UNIT));
 }
 
-/* REMOVE of an armed, a cancelled, a due and a parked one */
+/* REMOVE of an armed, a cancelled, a due and a parked timer */
 TEST_F(one, removed)
 {
 	struct timerwheel_remove rem = { .key = 7 };
@@ -517,17 +517,17 @@ TEST_F(one, linger)
 	ADVANCE(HOUR, 0);
 	EXPECT_ENTRY(now + 10 * UNIT, PARKED);
 	EXPECT_NO_EVENT();
-	/* one without */
+	/* without a linger */
 	EXPECT_EQ(WAS_PARKED, add_timer(&self->t, 0, 0, 0));
 	EXPECT_EVENT(HOUR);
 	EXPECT_GET(WAS_PARKED, HOUR, 1);
-	/* for ever */
+	/* with the longest linger */
 	EXPECT_EQ(WAS_PARKED, add_timer(&self->t, 0, 0, TIMERWHEEL_TIME_MAX));
 	EXPECT_EVENT(HOUR);
 	EXPECT_ENTRY(TIMERWHEEL_TIME_MAX & ~(UNIT - 1), CANCELLED);
 }
 
-/* Nonsense in an entry counts as nothing. */
+/* Garbage in an entry is ignored. */
 TEST_F(one, nonsense)
 {
 	const uint64_t words[] = {
@@ -549,7 +549,7 @@ TEST_F(one, nonsense)
 	}
 }
 
-/* An index has all generations in turn, none of them 0, each with room for the state. */
+/* An index gets all generations in turn, none of them 0, each with room for the state. */
 TEST_F(one, generations)
 {
 	uint32_t last = self->t.generation;
@@ -613,7 +613,7 @@ TEST_F(one, adopted)
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
-/* System calls since the last look; in the process back end there are none to be counted */
+/* System calls since the last call of this function; the process back end has none to count */
 static int calls(void)
 {
 	int n = ioctls;
@@ -722,7 +722,7 @@ TEST_F(queue, with_the_flush)
 	EXPECT_EQ(0, self->failed);
 }
 
-/* An operation in memory comes after the queued operations on the timer, and overrides them. */
+/* An operation in memory follows the queued operations on the timer, and overrides them. */
 TEST_F(queue, in_order)
 {
 	struct timer other = self->t;
@@ -748,7 +748,7 @@ TEST_F(queue, in_order)
 	EXPECT_CALLS(1);
 	EXPECT_ENTRY(11 * UNIT, ARMED);
 
-	/* Operations on other keys wait. */
+	/* Operations on other keys stay queued. */
 	other.key = 8;
 	ASSERT_EQ(WAS_NONE, add_timer(&other, 20 * UNIT, TIMERWHEEL_ABS, 0));
 	EXPECT_EQ(NEEDS_CALL, q_arm(self->q, &other, 10 * UNIT));
@@ -759,7 +759,7 @@ TEST_F(queue, in_order)
 	EXPECT_CALLS(0);
 	EXPECT_EQ(20 * UNIT, entry(&other) & ~(UNIT - 1));
 
-	/* The timer ends first. */
+	/* The flush ends the timer first. */
 	EXPECT_EQ(0, timerwheel_queue_remove(self->q, &rem));
 	EXPECT_EQ(NEEDS_CALL, q_arm(self->q, &self->t, 30 * UNIT));
 	EXPECT_EQ(GONE, q_cancel(self->q, &self->t));
@@ -767,13 +767,13 @@ TEST_F(queue, in_order)
 }
 
 #ifndef PROCESS
-/* Operations that were submitted, and are not known to be done, are queued still. */
+/* Operations that were submitted and have no result yet are still queued. */
 TEST_F(queue, submitted)
 {
 	struct timerwheel_command commands[TIMERWHEEL_COMMANDS];
 	struct timer *t = &self->t, other = { .w = t->w, .table = t->table, .key = 8 };
 
-	/* The test executes no command, so it needs none of the kernel's. */
+	/* The test executes no command, so the kernel need not support commands. */
 	features_added = TIMERWHEEL_FEATURE_URING;
 	ASSERT_EQ(WAS_NONE, add_timer(&other, 10 * UNIT, TIMERWHEEL_ABS, 0));
 	ASSERT_EQ(NEEDS_CALL, q_arm(self->q, t, 5 * UNIT));
@@ -790,7 +790,7 @@ TEST_F(queue, submitted)
 #endif
 
 #ifndef PROCESS
-/* A flush that is needed first and fails: nothing was done. */
+/* A necessary flush fails: the operation has no effect. */
 TEST_F(queue, error_of_a_call)
 {
 	EXPECT_EQ(NEEDS_CALL, q_arm(self->q, &self->t, 5 * UNIT));
@@ -804,7 +804,7 @@ TEST_F(queue, error_of_a_call)
 }
 #endif
 
-/* ---- a clock that runs ----------------------------------------------------------------------- */
+/* ---- a running clock ------------------------------------------------------------------------- */
 
 /* Postponed, cancelled and armed again while a thread waits. */
 TEST(running)
@@ -837,14 +837,15 @@ TEST(running)
 /* ---- races, with a ledger -------------------------------------------------------------------- */
 
 /*
- * Each timer has an owner, a thread that arms, refreshes and cancels it, by calls where that is
- * needed or at random. Another thread cancels the timers of all owners. Each arming has a deadline
- * of its own, so that the event names it; the owner writes down which armings it has ended. In the
- * end the others must have had their event, or the thief has cancelled as many as are missing.
+ * Each timer has an owner, a thread that arms, refreshes and cancels it, by calls where necessary
+ * or at random. Another thread, the thief, cancels the timers of all owners. Each arming has its
+ * own deadline, so that the event identifies it; the owner records the armings that it has ended.
+ * At the end each other arming must have had its event, except for as many as the thief has
+ * cancelled.
  */
 #define OWNERS		2
 #define KEYS		8			/* of each owner */
-#define UNITS		524288			/* deadlines from the begin on: 4.3 s */
+#define UNITS		524288			/* deadlines from the start: 4.3 s */
 #define SECONDS_MAX	4
 
 enum arming { NOTHING, ARMED, CANCELLED, REFRESHED, DELIVERED };
@@ -870,13 +871,13 @@ static void bad(struct race *r, const char *what, uint64_t key, long n)
 		fprintf(stderr, "# key %llu: %s: %ld\n", (unsigned long long)key, what, n);
 }
 
-/* What an owner knows about a timer */
+/* An owner's knowledge of a timer */
 struct known {
-	uint64_t deadline;			/* of the last arming, in units from the begin on */
+	uint64_t deadline;			/* of the last arming, in units from the start */
 	bool ended;
 };
 
-/* A deadline soon, but later than the last one; 0: there is none, or the race is over */
+/* A deadline soon, but later than the last one; 0: there is none, or the race has ended */
 static uint64_t later(struct race *r, const struct known *k, uint64_t *state)
 {
 	uint64_t at = (timerwheel_now(r->w) >> r->bits) - r->begin;
@@ -885,7 +886,7 @@ static uint64_t later(struct race *r, const struct known *k, uint64_t *state)
 	return at > k->deadline && at < UNITS ? at : 0;
 }
 
-/* Before an arming, so that its event is not a surprise */
+/* Announce an arming, so that its event is expected */
 static uint64_t announce(struct race *r, int key, uint64_t at)
 {
 	atomic_store(&r->arming[key][at], ARMED);
@@ -977,7 +978,7 @@ static void owner_cancel(struct race *r, int key, struct known *k)
 	k->ended = true;
 }
 
-/* Another deadline by a call, which says what has ended the last arming */
+/* Set another deadline by a call, which reports how the last arming has ended */
 static void owner_move(struct race *r, int key, struct known *k, uint64_t *state)
 {
 	uint64_t at = later(r, k, state);
@@ -1141,14 +1142,14 @@ TEST_F_TIMEOUT(race, each_ends_once, 300)
 	for (i = 0; i <= OWNERS; i++)
 		ASSERT_EQ(0, pthread_create(&thread[i], NULL, i < OWNERS ? owner : thief, r));
 	begin = clock_ns(CLOCK_MONOTONIC);
-	/* Longer on a slow machine, as long as there are deadlines */
+	/* Continue on a slow machine while there are deadlines. */
 	while (clock_ns(CLOCK_MONOTONIC) < begin + seconds * SEC ||
 	       (!raced_enough(r) && clock_ns(CLOCK_MONOTONIC) < begin + SECONDS_MAX * SEC))
 		ASSERT_LE(0, race_take(r, 1));
 	atomic_store(&r->stop, true);
 	for (i = 0; i <= OWNERS; i++)
 		ASSERT_EQ(0, pthread_join(thread[i], NULL));
-	/* All that is armed fires, and what is cancelled is parked. */
+	/* All armed timers fire, and all cancelled timers are parked. */
 	begin = clock_ns(CLOCK_MONOTONIC);
 	do {
 		ASSERT_LE(0, race_take(r, 10));
@@ -1209,7 +1210,7 @@ TEST_F(race, cancelled_by_another)
 	EXPECT_EQ(0, atomic_load(&r->bad));
 }
 
-/* Two arm the same cancelled timer: one by MOVE with EXCL, one in memory for a later deadline. */
+/* Two threads arm the same cancelled timer: one by MOVE with EXCL, one in memory for later. */
 struct two {
 	struct timer t;
 	atomic_int round, done;

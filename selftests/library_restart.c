@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A daemon that is killed and comes back with its million timers: lib/examples/restart,
- * under a service manager in a few lines that keeps its descriptor, as systemd does.
+ * A daemon that is killed and restarted with its million timers: lib/examples/restart, under a
+ * minimal service manager that keeps its descriptor, as systemd does.
  */
 #include "library.h"
 #include <sys/un.h>
@@ -9,13 +9,13 @@
 #define EXAMPLE	"/examples/restart"
 
 struct manager {
-	char folder[32];		/* ours alone */
-	struct sockaddr_un name;	/* what it sends to, in there */
+	char folder[32];		/* used only by this program */
+	struct sockaddr_un name;	/* destination of its messages, in this folder */
 	int socket;
-	int stored;		/* what the daemon has left with us, -1: nothing */
+	int stored;		/* the descriptor that the daemon has stored; -1: none */
 	pid_t daemon;
 	char leases[16];
-	char status[128];	/* what it said last */
+	char status[128];	/* its last status */
 	bool ready;
 };
 
@@ -24,7 +24,7 @@ FIXTURE(manager)
 	struct manager m;
 };
 
-/* How many timers are many: a million, or TW_SCALE in the environment */
+/* The number of timers: a million, or TW_SCALE in the environment */
 static int scale(void)
 {
 	const char *s = getenv("TW_SCALE");
@@ -60,7 +60,7 @@ FIXTURE_TEARDOWN(manager)
 	rmdir(self->m.folder);
 }
 
-/* As systemd does it: what is stored is descriptor 3, and the environment says so. */
+/* As systemd does: the stored descriptor is descriptor 3, and the environment announces it. */
 static void run_daemon(struct manager *m)
 {
 	char pid[16];
@@ -80,7 +80,7 @@ static void run_daemon(struct manager *m)
 	_exit(127);
 }
 
-/* Take one message of the daemon. Returns 0, or -1: there was none. */
+/* Take one message of the daemon. Returns 0, or -1 if there was none. */
 static int listen_once(struct manager *m)
 {
 	union {
@@ -147,7 +147,7 @@ TEST_F_TIMEOUT(manager, comes_back, 300)
 	ASSERT_LE(0, self->m.stored);
 	for (round = 0; round < 3; round++) {
 		EXPECT_EQ(1000 + SIGKILL, kill_daemon(&self->m));
-		/* One more falls due while no daemon is running. */
+		/* One more timer falls due while no daemon is running. */
 		fd = fcntl(self->m.stored, F_DUPFD_CLOEXEC, 10);
 		ASSERT_EQ(0, timerwheel_adopt(&wheel, fd, false));
 		ASSERT_EQ(0, timerwheel_stats(wheel, &s));
@@ -161,7 +161,7 @@ TEST_F_TIMEOUT(manager, comes_back, 300)
 		timerwheel_close(wheel);
 		start_daemon(&self->m);
 		ASSERT_EQ(true, self->m.ready);
-		/* The one that fell due is in the ring already: its next reader tells about it. */
+		/* Its event is in the ring already, so the next reader gets it. */
 		snprintf(found, sizeof(found), "found: %s leases", self->m.leases);
 		EXPECT_STREQ(found, self->m.status);
 		snprintf(ended, sizeof(ended), "lease %d ended", 5000000 + round);

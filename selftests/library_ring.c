@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Readers of an event ring to which another process writes that also has the wheel. It can make
+ * Readers of an event ring to which a hostile process that also has the wheel writes. It can make
  * them see wrong events, but they read no memory outside of the ring, and they end. Except in the
  * last test, the ring is memory of the test, because the tested code is in this process.
  */
@@ -50,7 +50,7 @@ FIXTURE_TEARDOWN(ring)
 {
 }
 
-/* Look, go through all that there is to see, and give some of it back: all inside of the ring? */
+/* Visit all visible events and give some back. Returns true if all are inside of the ring. */
 static bool look_inside(FIXTURE_DATA(ring) * self)
 {
 	const struct timerwheel_event *ev, *first;
@@ -73,7 +73,7 @@ static bool look_inside(FIXTURE_DATA(ring) * self)
 	return true;
 }
 
-/* Take at most so many. Is that all that was written? */
+/* Take at most @max events. Returns true if these are all written events. */
 static bool take_inside(FIXTURE_DATA(ring) * self, unsigned int max)
 {
 	unsigned int n;
@@ -83,7 +83,7 @@ static bool take_inside(FIXTURE_DATA(ring) * self, unsigned int max)
 	return n <= max && poisoned(self->ev + n, (MAX + 1 - n) * EVENT_SIZE);
 }
 
-/* With an honest writer: all events, in order, also where the counts come round to 0. */
+/* With an honest writer: all events, in order, even where the counts wrap around to 0. */
 TEST_F(ring, honest)
 {
 	uint32_t tail = -5U * EVENTS, head = tail;
@@ -130,7 +130,7 @@ TEST_F(ring, hostile_words)
 	}
 }
 
-/* It must end where it has begun, and events be of the size that INFO told. */
+/* The ring and its event size stay as INFO reported them. */
 TEST_F(ring, what_info_told_counts)
 {
 	struct timerwheel_ring *head = &self->memory->head;
@@ -162,7 +162,7 @@ static void *scribble(void *arg)
 
 	while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
 		uint64_t r = rand64(&random);
-		/* Most of them are near to what they should be. */
+		/* Most values are near the correct ones. */
 		uint32_t value = r & 1 << 20 ? r >> 40 : r >> 58;
 
 		__atomic_store_n(&s->word[r % WORDS], value, __ATOMIC_RELAXED);
@@ -186,13 +186,13 @@ TEST_F(ring, hostile_thread)
 	pthread_join(s.thread, NULL);
 }
 
-/* ---- the library's own reader, of a device that is a file ------------------------------------ */
+/* ---- the library's own reader, of a fake device ---------------------------------------------- */
 
-static struct memory *mapped;	/* as he sees it who shares the wheel */
-static void (*on_flow)(void);	/* what he does when the library asks for more */
+static struct memory *mapped;	/* the mapping of the process that shares the wheel */
+static void (*on_flow)(void);	/* its action when the library asks for more */
 static int flows;
 
-/* What INFO answers */
+/* The reply of INFO */
 static const struct timerwheel_info honest_info = {
 	.size = sizeof(honest_info), .flags = TIMERWHEEL_INFO_SETTLED | TIMERWHEEL_INFO_TABLE,
 	.abi_version = TIMERWHEEL_ABI_VERSION, .capacity = 100, .generation_bits = 12,
@@ -280,7 +280,7 @@ TEST_F(file, flows)
 	EXPECT_EQ(1, flows);
 }
 
-/* Each of these made the library look for ever. */
+/* Each of these made the library search forever. */
 TEST_F(file, no_end)
 {
 	mapped->head.mask = -1U;
@@ -291,7 +291,7 @@ TEST_F(file, no_end)
 	EXPECT_EQ(2, timerwheel_take(self->wheel, self->ev, MAX));
 }
 
-/* More than can be is no more than there is room for. */
+/* An impossible number of events returns as many as there is room for. */
 TEST_F(file, too_many)
 {
 	mapped->head.tail = 1U << 31;
@@ -299,7 +299,7 @@ TEST_F(file, too_many)
 	EXPECT_EQ(MAX, mapped->head.head);
 }
 
-/* "There is more", again and again: one hears it some times, and believes the descriptor then. */
+/* OVERFLOW stays set: the library calls FLOW a few times, then waits for the descriptor. */
 TEST_F(file, no_flow)
 {
 	mapped->head.flags = TIMERWHEEL_RING_OVERFLOW;
@@ -324,7 +324,7 @@ TEST(pretends)
 	fake_class = "not-timerwheel";
 	EXPECT_EQ(-ENOTTY, timerwheel_adopt(&wheel, fd, false));
 	EXPECT_EQ(NULL, wheel);
-	/* It stayed open. */
+	/* The descriptor stays open. */
 	EXPECT_LE(0, fcntl(fd, F_GETFD));
 	/* A sandbox may have no sysfs. */
 	fake_class = "";
@@ -332,7 +332,7 @@ TEST(pretends)
 	timerwheel_close(wheel);
 }
 
-/* Try INFO as it is in file_info, which becomes honest again. */
+/* Try INFO as it is in file_info, which is then reset to honest_info. */
 static int adopt_file(int fd, bool table)
 {
 	struct timerwheel *wheel;
@@ -359,7 +359,7 @@ TEST(info_bounds)
 
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(0, adopt_file(fd, true));
-	/* what the address of an event is computed from */
+	/* values from which the address of an event is computed */
 	EXPECT_ADOPT(-EPROTO, false, i->event_size = 0);
 	EXPECT_ADOPT(-EPROTO, false, i->event_size = EVENT_SIZE - 8);
 	EXPECT_ADOPT(-EPROTO, false, i->event_size = EVENT_SIZE + 4);
@@ -367,7 +367,7 @@ TEST(info_bounds)
 	EXPECT_ADOPT(-EPROTO, false, i->ring = -1U);
 	EXPECT_ADOPT(-EPROTO, false, i->ring = 0, i->event_size = EVENT_SIZE - 8);
 	EXPECT_ADOPT(-EPROTO, false, i->ring = 0, i->event_size = EVENT_SIZE + 8);
-	/* what entries of the deadline table are shifted by */
+	/* the shift of entries of the deadline table */
 	EXPECT_ADOPT(-EPROTO, true, i->generation_bits = 0);
 	EXPECT_ADOPT(-EPROTO, true, i->generation_bits = 33);
 	EXPECT_ADOPT(-EPROTO, true, i->generation_bits = 64);
@@ -389,7 +389,7 @@ TEST(info_bounds)
 	EXPECT_ADOPT(narrow ? -ENOMEM : 0, false, i->ring = 1U << 20, i->event_size = 4096);
 }
 
-/* Events that are larger than this program knows are taken from a ring all the same. */
+/* Events larger than this program knows are taken from a ring. */
 TEST(larger_events)
 {
 	enum { SIZE = EVENT_SIZE + 8 };
@@ -409,7 +409,7 @@ TEST(larger_events)
 	timerwheel_close(wheel);
 }
 
-/* ---- a wheel, and another process that has it, too ------------------------------------------- */
+/* ---- a wheel that another process also has --------------------------------------------------- */
 
 #ifndef PROCESS	/* a wheel inside the process has no ring */
 TEST(hostile_process)

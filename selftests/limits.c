@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * limits: programs that take all they can get. Each reaches its own limit and gets the documented
- * error; no other program does; and everything is released again.
+ * error; no other program does; and all resources are released again.
  *
- * Needs root and a machine that does nothing else: it changes the module's memory limit, the mode
- * of the device and the limit on open files, and restores them.
+ * Needs root and an idle machine: it changes the module's memory limit, the mode of the device and
+ * the limit on open files, and restores them.
  */
 #define _GNU_SOURCE
 #include <grp.h>
@@ -85,8 +85,8 @@ static int become(uid_t uid)
 
 /*
  * The number of timers that can be armed on @fd, beginning with key @first, in single calls, before
- * @error. It is the error of the timer, or of the call if the memory that the wheel needs before
- * its first timer exceeds the limit.
+ * @error. The timer has this error, or the call if the memory that the wheel needs before its first
+ * timer exceeds the limit.
  */
 static int arm_until(int fd, __u64 first, int error)
 {
@@ -102,7 +102,7 @@ static int arm_until(int fd, __u64 first, int error)
 	return -1;
 }
 
-/* Is only the wheel @fd charged? Others may have been closed a moment ago. */
+/* Is only the wheel @fd charged? Other wheels may have been closed a moment ago. */
 static bool alone(int fd)
 {
 	struct timerwheel_stats stats;
@@ -110,7 +110,7 @@ static bool alone(int fd)
 	return !tw_stats(fd, &stats) && user_memory_become(fd, stats.memory);
 }
 
-/* Arm timers up to the limit in three wheels again and again, until @stop */
+/* Repeatedly arm timers up to the limit in three wheels, until @stop */
 static void greedy(const atomic_bool *stop, atomic_int *refused)
 {
 	struct timerwheel_stats stats;
@@ -128,7 +128,7 @@ static void greedy(const atomic_bool *stop, atomic_int *refused)
 	}
 	if (user_memory(fd[0]) > cap || user_memory(fd[0]) + STEP < cap)
 		_exit(3);
-	/* the limit is on all wheels together, and closing one releases its share */
+	/* the limit applies to all wheels together, and closing one releases its share */
 	if (tw_stats(fd[1], &stats))
 		_exit(4);
 	close(fd[0]);
@@ -204,7 +204,7 @@ static int map_ids(pid_t pid, uid_t uid)
 }
 
 /*
- * Run @function in a child of user @uid in a user namespace of its own, where the user is root if
+ * Run @function in a child of user @uid in its own user namespace, where the user is root if
  * @mapped. Returns the result of tw_reap().
  */
 static int in_namespace(uid_t uid, bool mapped, int flags, int (*function)(void))
@@ -326,7 +326,7 @@ static bool is_ready(int ready[2])
 	return is;
 }
 
-/* Hold a wheel as large as allowed until killed; write a byte to @ready when it is there. */
+/* Hold a wheel as large as allowed until killed; write a byte to @ready when it exists. */
 static int hold_all(int ready)
 {
 	if (take_all() || write(ready, "", 1) != 1)
@@ -357,7 +357,7 @@ TEST_F_TIMEOUT(users, namespaces_do_not_add_caps, TIMEOUT)
 	EXPECT_EQ(0, in_namespace(ALICE, true, 0, take_all));
 }
 
-/* Hold a small wheel until killed; write a byte to @ready when it is there. */
+/* Hold a small wheel until killed; write a byte to @ready when it exists. */
 static int hold_little(int ready)
 {
 	int fd = dev_open(O_NONBLOCK);
@@ -367,7 +367,7 @@ static int hold_little(int ready)
 	return pause();
 }
 
-/* Nothing else is charged to this user. */
+/* No other memory is charged to this user. */
 static int take_alone(void)
 {
 	int fd = dev_open(O_NONBLOCK);
@@ -399,8 +399,8 @@ static int two_users_one_cap(void)
 }
 
 /*
- * In a namespace that root has made, a container, different ids are different users, but all of
- * them have one cap. A user outside has another cap.
+ * In a namespace that root has made, a container, different ids are different users, but they share
+ * one cap. A user outside has another cap.
  */
 TEST_F_TIMEOUT(users, in_a_namespace_of_root, TIMEOUT)
 {
@@ -419,7 +419,7 @@ TEST_F_TIMEOUT(users, in_a_namespace_of_root, TIMEOUT)
 }
 
 /*
- * A namespace that root has made for one user only counts as that user. Programs that are setuid
+ * A namespace that root has made for only one user counts as that user. Programs that are setuid
  * root let any user make such namespaces.
  */
 TEST_F_TIMEOUT(users, namespace_of_root_with_one_id, TIMEOUT)
@@ -464,7 +464,7 @@ static int take_all_until_told(void)
 	return write(apart[0][1], "", 1) == 1 && read(apart[1][0], &c, 1) == 1 ? 0 : 2;
 }
 
-/* One container has reached its cap, another one has a cap of its own. */
+/* One container has reached its cap; another container has its own cap. */
 TEST_F_TIMEOUT(users, containers_are_apart, TIMEOUT)
 {
 	pid_t first;
@@ -528,7 +528,7 @@ TEST_F_TIMEOUT(users, come_again, TIMEOUT)
 		_exit(fd < 0 ? 2 : tw_add1(fd, 1, 1, HOUR, 0));
 	}
 	ASSERT_EQ(0, tw_reap(pid));
-	/* A grace period, and some time for the freeing that follows it */
+	/* Wait for a grace period, and some time for the freeing that follows */
 	syscall(SYS_membarrier, 1 /* MEMBARRIER_CMD_GLOBAL */, 0, 0);
 	tw_sleep(200 * MSEC);
 	for (i = 0; i < OTHERS; i++) {
@@ -617,7 +617,7 @@ FIXTURE_TEARDOWN(files)
 	users_teardown(_metadata, &self->u, NULL);
 }
 
-/* Wait until all but @most bytes of @total are available. Returns how much is not. */
+/* Wait until all but @most bytes of @total are available. Returns the amount that is not. */
 static long long lost(long long total, long long most)
 {
 	long long n;
@@ -634,8 +634,8 @@ static long long lost(long long total, long long most)
 }
 
 /*
- * Ten thousand wheels with timers: all timers fire, all wheels are closed, all memory is freed. It
- * is done twice because the kernel's caches keep some of the memory that is freed first.
+ * Ten thousand wheels with timers: all timers fire, all wheels are closed, all memory is freed. The
+ * test does this twice because the kernel's caches keep some of the memory that is freed first.
  */
 TEST_F_TIMEOUT(files, ten_thousand_wheels, TIMEOUT)
 {
@@ -670,7 +670,7 @@ TEST_F_TIMEOUT(files, ten_thousand_wheels, TIMEOUT)
 		used = before - tw_memory_available();
 		/*
 		 * An open takes two references to the module: for the device and for its functions.
-		 * Built in, there is no such number.
+		 * A built-in module has no such number.
 		 */
 		if (self->refs >= 0)
 			EXPECT_EQ(self->refs + 2 * WHEELS, tw_file_number(REFCNT, NULL));
@@ -704,7 +704,7 @@ TEST_F_TIMEOUT(files, ten_thousand_wheels, TIMEOUT)
 	EXPECT_GT(used / 50, left);
 }
 
-/* No descriptor is left: EMFILE, nothing leaks, and existing wheels keep working. */
+/* No descriptor is left: EMFILE, no leak, and existing wheels keep working. */
 TEST_F_TIMEOUT(files, emfile, TIMEOUT)
 {
 	struct rlimit rl = { 64, 64 };
@@ -845,7 +845,7 @@ static long long free_memory(void)
 	return tw_file_number("/proc/meminfo", "MemFree:") * 1024 + pages * getpagesize();
 }
 
-/* The same, once it has not changed by more than 64 kB for half a second: others may be freeing */
+/* The same, after it has changed by at most 64 kB for half a second: others may be freeing */
 static long long free_memory_settled(void)
 {
 	long long last = free_memory(), now;
@@ -860,7 +860,7 @@ static long long free_memory_settled(void)
 	return last;
 }
 
-/* What the wheels of a variant have taken, in bytes */
+/* Memory that the wheels of a variant have taken, in bytes */
 struct taken {
 	long long lost;		/* free memory of the machine */
 	long long kept;		/* ... that it lacks after close */
@@ -868,8 +868,8 @@ struct taken {
 };
 
 /*
- * Make the wheels of a variant, and close them. The sum of the memory that STATS report is what
- * INFO reports as charged.
+ * Make the wheels of a variant, and close them. The sum of the memory in their STATS is the charge
+ * that INFO reports.
  */
 static void take(struct __test_metadata *_metadata, const FIXTURE_DATA(charged) * self,
 		 const FIXTURE_VARIANT(charged) * variant, struct taken *taken)
@@ -934,7 +934,7 @@ static void take(struct __test_metadata *_metadata, const FIXTURE_DATA(charged) 
 	free(map);
 }
 
-/* The machine's free memory decreases by what is charged, to within 2%. */
+/* The machine's free memory decreases by the charged amount, to within 2%. */
 TEST_F_TIMEOUT(charged, is_exact, TIMEOUT)
 {
 	/* Debug kernels (with lockdep) make each allocation larger than requested. */
@@ -949,10 +949,7 @@ TEST_F_TIMEOUT(charged, is_exact, TIMEOUT)
 		if (larger)
 			return;
 		exact = t.lost * 98 / 100 <= t.charged && t.lost * 102 / 100 >= t.charged;
-		/*
-		 * Repeat only if other processes have freed or taken memory, which shows after
-		 * close.
-		 */
+		/* Repeat only if other processes have used memory, which shows after close. */
 	} while (!exact && llabs(t.kept) > t.lost / 100 && --tries);
 	EXPECT_LE(t.lost * 98 / 100, t.charged);
 	EXPECT_GE(t.lost * 102 / 100, t.charged);
@@ -1019,7 +1016,7 @@ FIXTURE_TEARDOWN(group)
 	rmdir(self->dir);
 }
 
-/* Messages between the process in the group and the one outside; they need no memory */
+/* Messages between the process in the group and the process outside; they need no memory */
 struct talk {
 	atomic_bool start;
 	atomic_bool full;
@@ -1079,7 +1076,7 @@ static void eat(const char *dir, struct talk *talk)
 		if (pthread_create(&e[i].id, NULL, eater, &e[i]))
 			_exit(10);
 	}
-	/* Join with all own memory allocated, so that only memory of timers is limited. */
+	/* Join with all own memory allocated, so that the limit applies only to timers. */
 	if (mlockall(MCL_CURRENT) || group_write(dir, "cgroup.procs", "0"))
 		_exit(11);
 	atomic_store(&talk->start, true);
@@ -1128,7 +1125,7 @@ TEST_F_TIMEOUT(group, eats_all_it_has, TIMEOUT)
 	       group_number(self->dir, "memory.current", NULL) / 1024,
 	       group_number(self->dir, "memory.events", "max "));
 	fflush(stdout);
-	/* we have memory while the group has none */
+	/* this process has memory while the group has none */
 	fd = dev_open(O_NONBLOCK);
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(0, arm(fd, 0, 100000, HOUR, 0, 0));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * monitor: descriptors that return a copy of each event.
- */
+/* monitor: descriptors that return a copy of each event. */
 #include "sleeper.h"
 #include <signal.h>
 #include <sys/epoll.h>
@@ -25,7 +23,7 @@ static int monitor(int fd, __u32 events)
 	});
 }
 
-/* Arm keys @first to @first + @n - 1, each a second later than the one before */
+/* Arm keys @first to @first + @n - 1, each a second later than the previous key */
 static int arm(int fd, __u64 first, int n)
 {
 	static struct timerwheel_add add[MOST];
@@ -76,7 +74,7 @@ static bool same(FIXTURE_DATA(monitor) * self, int mon, int from, int n)
 	       !memcmp(self->copy, self->ev + from, n * sizeof(*self->ev));
 }
 
-/* Nothing before the events are delivered, then a copy of all of them */
+/* No event before the events are delivered, then a copy of each */
 TEST_F(monitor, copies)
 {
 	EXPECT_EQ(-EAGAIN, dev_read(self->mon, self->copy, 1));
@@ -124,7 +122,7 @@ TEST_F(monitor, many)
 	for (i = 0; i < TIMERWHEEL_MONITORS_MAX - 1; i++)
 		EXPECT_TRUE(same(self, mon[i], 0, 5));
 	EXPECT_EQ(-EAGAIN, dev_read(mon[i], self->copy, 1));
-	/* close one, which does not affect the others */
+	/* closing one does not affect the others */
 	close(mon[3]);
 	ASSERT_EQ(3, deliver(self, 20, 3));
 	for (i = 0; i < TIMERWHEEL_MONITORS_MAX; i++)
@@ -139,7 +137,7 @@ TEST_F(monitor, many)
 		close(mon[i]);
 }
 
-/* Read @n events of @mon: the first one reports @missed missing events, then keys from @key on */
+/* Read @n events of @mon: the first one reports @missed missing events, then keys from @key */
 static bool missed(FIXTURE_DATA(monitor) * self, int mon, int n, __u64 missed, __u64 key)
 {
 	const struct timerwheel_event *ev = self->copy;
@@ -235,7 +233,7 @@ TEST_F(monitor, default_length)
 
 /*
  * Monitors of different lengths, created at different times: each gets all events since it was
- * attached, up to its own length. One that makes the log longer does not affect the others.
+ * attached, up to its own length. A monitor that makes the log longer does not affect the others.
  */
 TEST_F(monitor, lengths)
 {
@@ -312,9 +310,9 @@ static void on_signal(int sig)
 }
 
 /*
- * While a reader waits for a page of its buffer, a non-blocking reader does not wait for it. Others
- * wait until a signal comes whose handler does not restart calls. In the end each event was read
- * once.
+ * While a reader waits for a page of its buffer, a non-blocking reader does not wait for it. Other
+ * readers wait until a signal comes whose handler does not restart calls. At the end each event was
+ * read once.
  */
 TEST_F(monitor, stalled_reader)
 {
@@ -339,7 +337,7 @@ TEST_F(monitor, stalled_reader)
 	ASSERT_EQ(POLLIN, dev_poll(uffd, LONG_MS));
 
 	EXPECT_EQ(POLLIN, dev_poll(mon, 0));
-	/* It must not wait; if it did, the alarm would end that. */
+	/* If it waited, the alarm would end the wait. */
 	alarm(LONG_MS / 1000);
 	EXPECT_EQ(-EAGAIN, tw_err(preadv2(mon, &iov, 1, -1, RWF_NOWAIT)));
 	ASSERT_EQ(0, fcntl(mon, F_SETFL, O_NONBLOCK));
@@ -393,7 +391,7 @@ TEST_F(monitor, late_reader)
 	close(mon);
 }
 
-/* A copy that faults loses nothing */
+/* A copy that faults loses no event */
 TEST_F(monitor, faults)
 {
 	struct timerwheel_event *some = tw_fence(3 * sizeof(*some));
@@ -447,7 +445,7 @@ TEST_F(monitor, wakes)
 	self->fd = tw_open_manual(0);
 }
 
-/* So is a task that sleeps in poll. */
+/* The same for a task that sleeps in poll. */
 TEST_F(monitor, wakes_poll)
 {
 	struct sleeper s;
@@ -511,7 +509,7 @@ TEST_F(monitor, blocked_readers_end)
 	self->fd = tw_open_manual(0);
 }
 
-/* A signal ends the sleep, and takes nothing away. */
+/* A signal ends the sleep, and takes no event. */
 TEST_F(monitor, blocked_reader_signalled)
 {
 	int mon = monitor_with(self->fd, (struct timerwheel_monitor) {});
@@ -567,8 +565,8 @@ static void *waits_in_a_set(void *arg)
 }
 
 /*
- * EPOLLEXCLUSIVE is for several waiters on one descriptor. Here each waits on a monitor of its own,
- * so all are woken: by an event, and by the end of file.
+ * EPOLLEXCLUSIVE is for several waiters on one descriptor. Here each waits on its own monitor, so
+ * all are woken: by an event, and by the end of file.
  */
 TEST_F(monitor, wakes_exclusive_waiters)
 {
@@ -600,7 +598,7 @@ TEST_F(monitor, wakes_exclusive_waiters)
 	self->fd = tw_open_manual(0);
 }
 
-/* Closed in any order, with events and without, again and again */
+/* Monitors closed in any order, with and without events, repeatedly */
 TEST_F(monitor, lifetime)
 {
 	int i, fd, mon;
@@ -658,8 +656,8 @@ static __u64 debugging(void)
 }
 
 /*
- * Is the memory of a log of @events events charged, and hardly more than the rest of its last page?
- * Waits for that, because files are freed with a delay.
+ * Is the memory of a log of @events events charged, and at most the rest of its last page more?
+ * Waits for this, because files are freed with a delay.
  */
 static bool charged(int fd, const struct timerwheel_info *before, __u64 events, __u64 more)
 {
@@ -708,7 +706,7 @@ TEST_F(monitor, charged)
 	EXPECT_TRUE(charged(fd, &info, TIMERWHEEL_RING_MAX, debug));
 	close(mon[0]);
 	EXPECT_TRUE(charged(fd, &info, 0, debug));
-	/* in whole pages, although the next power of two is a third more */
+	/* in whole pages; the next power of two would be a third more */
 	mon[0] = monitor(fd, 512);
 	ASSERT_LE(0, mon[0]);
 	EXPECT_TRUE(charged(fd, &info, 512, debug));
@@ -746,7 +744,7 @@ TEST_F(monitor, over_the_cap)
 	ASSERT_EQ(3, deliver(self, 0, 3));
 	ASSERT_NE(~0ULL, tw_memory_alone(self->fd));
 	ASSERT_EQ(0, tw_info(self->fd, &info));
-	/* Room for the events of the longest one, but not for the monitor besides */
+	/* Room for the events of the longest monitor, but not for the monitor itself */
 	snprintf(text, sizeof(text), "%llu",
 		 info.user_memory + MOST * sizeof(struct timerwheel_event));
 	ASSERT_EQ(strlen(text), pwrite(fd, text, strlen(text), 0));
@@ -763,8 +761,8 @@ TEST_F(monitor, over_the_cap)
 }
 
 /*
- * If nothing is left of the limit no monitor can be created, neither the first one of a wheel nor
- * another one, and nothing stays charged when all are closed.
+ * At the limit no monitor can be created, neither the first monitor of a wheel nor another one, and
+ * no memory stays charged after all are closed.
  */
 TEST_F(monitor, at_the_cap)
 {
@@ -797,7 +795,7 @@ TEST_F(monitor, at_the_cap)
 	self->mon = monitor(self->fd, LENGTH);
 }
 
-/* The log stays charged when the user's last wheel is gone, and counts with later wheels. */
+/* The log stays charged after the user's last wheel is closed, and counts with later wheels. */
 static int outlives(void)
 {
 	struct timerwheel_info info;
@@ -811,7 +809,7 @@ static int outlives(void)
 	if (fd < 0 || mon < 0)
 		return 2;
 	close(fd);
-	/* A grace period, and some time for the freeing that follows it */
+	/* Wait for a grace period, and some time for the freeing that follows */
 	syscall(SYS_membarrier, 1 /* MEMBARRIER_CMD_GLOBAL */, 0, 0);
 	tw_sleep(200 * MSEC);
 	fd = tw_open_manual(0);
@@ -856,7 +854,7 @@ TEST_F(monitor, flags)
 	EXPECT_EQ(O_RDONLY, fcntl(self->mon, F_GETFL) & O_ACCMODE);
 }
 
-/* On a wheel with a ring, monitors get what goes into the ring */
+/* On a wheel with a ring, monitors get the events that enter the ring */
 TEST(of_a_ring)
 {
 	struct timerwheel_setup setup = { .clock = TIMERWHEEL_CLOCK_MANUAL, .ring = 8 };
@@ -924,7 +922,7 @@ static void *reads_wheel(void *arg)
 	return (void *)got;
 }
 
-/* On a running clock: copies and misses add up to what was delivered */
+/* On a running clock: copies and misses add up to the number of delivered events */
 TEST(running)
 {
 	enum { ALL = 20000 };
@@ -1007,7 +1005,7 @@ struct follower {
 	__u64 missed;
 };
 
-/* Read until nothing is left, or to the end. Are keys and misses exact, and in their places? */
+/* Read until no event is left, or to the end. Are keys and misses exact, and in order? */
 static int follow(struct follower *f, int most)
 {
 	struct timerwheel_event ev[100];
@@ -1038,7 +1036,7 @@ static void *follows(void *arg)
 
 	do {
 		n = follow(f, 1 + tw_rand(&state) % 100);
-		/* let the reader fall behind now and then */
+		/* let the reader sometimes fall behind */
 		if (!(tw_rand(&state) % 50))
 			tw_sleep(tw_rand(&state) % (2 * MSEC));
 	} while (n > 0);
@@ -1047,7 +1045,7 @@ static void *follows(void *arg)
 
 /*
  * While events flow, monitors are created, each longer than the previous ones, and closed. Each
- * gets every event from its first one on, or a count in the place of those that are missing.
+ * gets every event from its first one on, or a count in place of missing events.
  */
 TEST(exact)
 {
@@ -1098,7 +1096,7 @@ TEST(exact)
 				;
 			if (more[i].next != ~0ULL)
 				EXPECT_EQ(flow.delivered, more[i].next);
-			/* Nothing is missing before more came than it holds. */
+			/* No event is missing before more events came than it holds. */
 			if (more[i].seen + more[i].missed <= 16ULL << i)
 				EXPECT_EQ(0, more[i].missed);
 			close(more[i].mon);
@@ -1190,7 +1188,7 @@ TEST(shared)
 		ASSERT_EQ(50, dev_add(fd, add, 50));
 		ASSERT_EQ(50, dev_read(fd, ev, 50));
 	}
-	/* They sleep by now, or are about to. */
+	/* By now they sleep, or are about to. */
 	close(fd);
 	for (i = 0; i < READERS; i++) {
 		ASSERT_EQ(0, pthread_join(thread[i], &error));
@@ -1217,7 +1215,7 @@ static void wait_for_more(int fd, struct timerwheel_ring *ring, __u32 tail)
 
 /*
  * A monitor of a wheel with a ring gets all events delivered after the call has returned, even if
- * the kernel is filling the ring just then.
+ * the kernel is filling the ring at that moment.
  */
 TEST(from_now_on)
 {

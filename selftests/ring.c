@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * ring: the event ring, events in mapped memory without a system call.
- */
+/* ring: the event ring, events in mapped memory without a system call. */
 #include "sleeper.h"
 #include "../lib/timerwheel-mapped.h"
 #include <pthread.h>
@@ -49,7 +47,7 @@ static bool overflow(const struct timerwheel_ring *ring)
 	return __atomic_load_n(&ring->flags, __ATOMIC_RELAXED) & TIMERWHEEL_RING_OVERFLOW;
 }
 
-/* Arm keys @first to @first + @n - 1, each a second later than the one before, from @deadline on */
+/* Arm keys @first to @first + @n - 1, from @deadline, each a second later than the previous key */
 static int arm(int fd, __u64 first, int n, __u64 deadline)
 {
 	static struct timerwheel_add add[MOST];
@@ -122,7 +120,7 @@ TEST_F(ring, empty)
 	EXPECT_EQ(TIMERWHEEL_RING_POLL, timerwheel_ring_sleep(TW_RING(self->ring)));
 }
 
-/* A new ring has nothing of what was in its pages before */
+/* A new ring has none of its pages' previous contents */
 TEST(pages_are_new)
 {
 	struct timerwheel_ring header = { .mask = MOST - 1,
@@ -206,7 +204,7 @@ TEST_F(ring, due_at_once)
 	EXPECT_EQ(1, take(self, MOST));
 }
 
-/* Around the ring several times, in pieces of all sizes */
+/* Several times around the ring, in pieces of all sizes */
 TEST_F(ring, wraps)
 {
 	__u64 key = 0, now = 0;
@@ -250,7 +248,7 @@ TEST_F(ring, in_place)
 	EXPECT_EQ(3, n);
 	EXPECT_TRUE(in_order(ev, 102, 3));
 
-	/* Three are still in use: there is room only for the others. */
+	/* Three are still in use, so there is room only for the others. */
 	ASSERT_EQ(LENGTH, arm(self->fd, 105, LENGTH, 2 * HOUR + SEC));
 	ASSERT_EQ(LENGTH, tw_advance(self->fd, TIMERWHEEL_ABS, 3 * HOUR));
 	EXPECT_TRUE(overflow(self->ring));
@@ -309,7 +307,7 @@ TEST_F(ring, order_is_kept)
 	EXPECT_TRUE(in_order(self->ev, 8, LENGTH - 8 + 6));
 }
 
-/* Due timers that the ring had no room for can be withdrawn */
+/* Due timers that do not fit into the ring can be withdrawn */
 TEST_F(ring, withdrawn)
 {
 	struct timerwheel_entry ent[8];
@@ -361,7 +359,7 @@ TEST_F(ring, periodic)
 	EXPECT_EQ(1, take(self, MOST));
 }
 
-/* Whatever the reader writes to the ring does no harm: the kernel does not trust it */
+/* Values that the reader writes to the ring do no harm: the kernel does not trust them */
 TEST_F(ring, nonsense)
 {
 	struct timerwheel_stats st;
@@ -394,7 +392,7 @@ TEST_F(ring, nonsense)
 	flow(self->fd);
 }
 
-/* The kernel does not read back what it has written itself. */
+/* The kernel does not read back values that it has written. */
 TEST_F(ring, tail_is_the_kernels)
 {
 	self->ring->tail = 1000;
@@ -443,7 +441,7 @@ static int by_fired(const void *one, const void *other)
 
 /*
  * Advance a wheel with a ring of @length to 100 ms in steps of @step, with timers of several
- * periods and others in between. Returns the number of events, stored in @ev, or an error.
+ * periods and other timers in between. Returns the number of events, stored in @ev, or an error.
  */
 static int events_by(__u64 step, __u32 length, bool monitored, struct timerwheel_event *ev)
 {
@@ -672,7 +670,7 @@ TEST(larger_events)
 	EXPECT_EQ(11, ring->head);
 }
 
-/* A read that sleeps when the ring is set up: EINVAL as well */
+/* A read that sleeps when the ring is set up also returns EINVAL */
 TEST(setup_while_reading)
 {
 	struct timerwheel_setup setup = { .ring = 8 };
@@ -705,8 +703,8 @@ TEST(shortest)
 }
 
 /*
- * A reader that takes over after another has died continues where that one was, whatever memory was
- * used meanwhile
+ * A reader that takes over after another has died continues at the other's position, whatever
+ * memory was used meanwhile
  */
 TEST_F(ring, reader_dies)
 {
@@ -736,7 +734,7 @@ TEST_F(ring, reader_dies)
 
 /* --- Waking --------------------------------------------------------------------------- */
 
-/* Only a reader that has announced that it sleeps is woken, and once */
+/* Only a reader that has announced its sleep is woken, and only once */
 TEST_F(ring, wakes_who_waits)
 {
 	struct epoll_event what = { .events = EPOLLIN | EPOLLET }, got;
@@ -770,7 +768,7 @@ TEST_F(ring, wakes_who_waits)
 	close(ep);
 }
 
-/* A reader that waits is woken although ADVANCE continues to where nothing falls due */
+/* A waiting reader is woken although ADVANCE continues to a time without timers */
 TEST_F(ring, wakes_who_waits_on_the_way)
 {
 	struct epoll_event what = { .events = EPOLLIN | EPOLLET }, got;
@@ -875,7 +873,7 @@ TEST(flow_is_bounded)
 	ASSERT_NE(MAP_FAILED, e.ring);
 	ASSERT_TRUE(make_due(fd, TIMES));
 	ASSERT_EQ(0, pthread_create(&thread, NULL, empties, &e));
-	/* so that it gets to run on the same CPU, too; optional */
+	/* lets it also run on the same CPU; optional */
 	pthread_setschedparam(thread, SCHED_FIFO, &first);
 	for (left = (TIMES - 1) * MOST; left > 0; left -= n) {
 		n = flow(fd);
@@ -941,7 +939,7 @@ static const struct {
 	{ TIMERWHEEL_CLOCK_BOOTTIME, CLOCK_BOOTTIME, 5000 * SEC + 2 },
 };
 
-/* Arm a timer. Its deadline in the ring minus that by our clock; ~0: early, or it did not come */
+/* Arm a timer. Its deadline in the ring minus the deadline by our clock; ~0: early, or missing */
 static __u64 later(int fd, struct timerwheel_ring *ring, clockid_t id, __s64 delay)
 {
 	__u64 at = tw_now(id) + delay;
@@ -1068,7 +1066,7 @@ TEST(tail_comes_last)
 	end = tw_now(CLOCK_MONOTONIC) + 3 * SEC;
 	while (!__atomic_load_n(&busy.wrong, __ATOMIC_RELAXED) &&
 	       tw_now(CLOCK_MONOTONIC) < end) {
-		/* In ticks of their own, so that they come in this order. */
+		/* In their own ticks, so that they come in this order. */
 		for (i = 0; i < BUSY; i++, key++)
 			add[i] = (struct timerwheel_add) {
 				.key = key, .value = ~key, .deadline = (1 + i) * 2 * MSEC,

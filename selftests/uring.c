@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * uring: calls on timers as io_uring commands, in each way that io_uring has to run them: by the
- * task that submits, by a worker, by an SQPOLL thread. Arguments and errors; links; signals;
+ * uring: calls on timers as io_uring commands, in each way that io_uring runs them: by the
+ * submitting task, by a worker, by an SQPOLL thread. Tests arguments and errors; links; signals;
  * hostile submitters; time namespaces; multishot reads; processes that may not use io_uring.
  *
  * ops, handle and resident test the effect of the calls on timers. readers tests single reads and
@@ -30,7 +30,7 @@
 #define OP_READ_MULTISHOT	49
 #define CMD_MULTISHOT		2U	/* IORING_URING_CMD_MULTISHOT */
 
-/* The times of a call, for those that it may take in an emulated kernel */
+/* Time in ms to wait for a completion that must not come */
 #define QUIET_MS	100
 
 #define MOVE		TIMERWHEEL_IOC_MOVE_HANDLE
@@ -81,7 +81,7 @@ static struct io_uring_sqe *prep_fd(struct io_uring *ring, int fd, __u8 flags, _
 	return sqe;
 }
 
-/* Submit what is prepared. Returns how many submissions that were, or -errno. */
+/* Submit the prepared entries. Returns the number of submissions, or -errno. */
 static int submit(struct io_uring *ring)
 {
 	int prepared = ring->sq.sqe_tail - ring->sq.sqe_head, ret;
@@ -89,7 +89,7 @@ static int submit(struct io_uring *ring)
 	do
 		ret = io_uring_submit(ring);
 	while (ret == -EINTR);
-	/* With an SQPOLL thread it also counts what that has not seen yet. */
+	/* With an SQPOLL thread it also counts entries that the thread has not seen yet. */
 	return ret > 0 && ring->flags & IORING_SETUP_SQPOLL ? prepared : ret;
 }
 
@@ -157,14 +157,14 @@ static __u64 deadline_of(int fd, __u64 key)
 	return tw_get1(fd, key, &ent) == TIMERWHEEL_WAS_PENDING ? ent.deadline : ~0ULL;
 }
 
-/* --- In each way that there is ------------------------------------------------------------- */
+/* --- Tests in each way ---------------------------------------------------------------------- */
 
 FIXTURE(way) {
 	struct io_uring ring;
 	int fd;				/* a MANUAL wheel */
-	int file;			/* it, as submissions name it */
+	int file;			/* the wheel's file in submissions */
 	__u8 flags;			/* of submissions */
-	struct timerwheel_add add;	/* key 7, for in an hour */
+	struct timerwheel_add add;	/* key 7, due in an hour */
 };
 
 FIXTURE_VARIANT(way) {
@@ -237,7 +237,7 @@ static struct timerwheel_remove_handle remove_of(const struct timerwheel_add *ad
 	};
 }
 
-/* Each call on an array has the results that the ioctl has. */
+/* Each call on an array has the results of the ioctl. */
 TEST_F(way, arrays)
 {
 	enum { N = 300 };
@@ -277,7 +277,7 @@ TEST_F(way, arrays)
 	EXPECT_EQ(2, stats_of(self->fd).pending);
 }
 
-/* One element: another path than several */
+/* One element takes another path than several elements */
 TEST_F(way, single)
 {
 	struct timerwheel_add add = { .key = 1, .value = 2, .deadline = HOUR };
@@ -354,7 +354,7 @@ TEST_F(way, arm)
 	close(fd);
 }
 
-/* Everything that is not a command: other calls, other numbers, types and directions. */
+/* Numbers that are not a command: other calls, numbers, types and directions. */
 TEST_F(way, unknown)
 {
 	static struct timerwheel_entry ent[4];
@@ -413,7 +413,7 @@ TEST_F(way, sizes)
 	EXPECT_EQ(1, stats_of(self->fd).pending);
 }
 
-/* Memory that is not there, or ends in the middle, or cannot be written */
+/* Memory that is missing, ends in the middle, or cannot be written */
 TEST_F(way, faults)
 {
 	enum { N = 100, THERE = 33 };
@@ -460,7 +460,7 @@ TEST_F(way, command_flags)
 	EXPECT_EQ(HOUR, deadline_of(self->fd, 7));
 }
 
-/* Neither a positive result nor an element that failed cuts a chain of links. An error does. */
+/* Neither a positive result nor an element that failed breaks a chain of links. An error does. */
 TEST_F(way, links)
 {
 	struct timerwheel_move_handle move[3];
@@ -486,7 +486,7 @@ TEST_F(way, links)
 	EXPECT_EQ(20, deadline_of(self->fd, 7));
 }
 
-/* Each linked command sees what the one before it did, though ADDs are left to workers. */
+/* Each linked command sees the effect of the one before it, though workers run ADDs. */
 TEST_F(way, links_in_order)
 {
 	enum { N = 128 };
@@ -533,7 +533,7 @@ TEST_F(way, receive_then_refresh)
 		move = move_to(&self->add, MINUTE);
 		PREP(MOVE, ARRAY(&move, 1));
 		ASSERT_EQ(2, submit(&self->ring));
-		/* Nothing is refreshed before something came. */
+		/* The timer is not refreshed before data came. */
 		EXPECT_EQ(NO_COMPLETION, result(&self->ring, QUIET_MS, NULL, NULL));
 		ASSERT_EQ(0, tw_advance(self->fd, 0, SEC));
 		ASSERT_EQ(1, write(pair[1], "", 1));
@@ -557,7 +557,7 @@ TEST_F(way, receive_then_refresh)
 	close(pair[1]);
 }
 
-/* Commands whose success is not reported, not even if an element failed; an error is. */
+/* Commands whose success is not reported, even if an element failed; an error is reported. */
 TEST_F(way, silent)
 {
 	struct timerwheel_move_handle move[2];
@@ -606,15 +606,15 @@ static void ignore(int sig)
 	(void)sig;
 }
 
-/* A signal that is not fatal does not end a command, wherever it runs. */
+/* Only a fatal signal ends a command, wherever it runs. */
 TEST_F(way, signals)
 {
 	int i;
 
 	fill_many(self->fd);
 	/*
-	 * A worker is there before the signals: io_uring tries three times to create the first one,
-	 * which a signal prevents, and then cancels what it has to do.
+	 * Create a worker before the signals: io_uring tries three times to create the first
+	 * worker, which a signal prevents, and then cancels its work.
 	 */
 	ASSERT_EQ(MOST, RUN(TIMERWHEEL_IOC_MOVE, ARRAY(many, MOST)));
 	signal(SIGALRM, ignore);
@@ -646,14 +646,14 @@ TEST_F(way, cancelled)
 			res = result(&self->ring, LONG_MS, &tag, NULL);
 			if (tag != 1)
 				continue;
-			/* or before it has begun */
+			/* or the command has not begun */
 			EXPECT_EQ(res == -ECANCELED ? 0 : MOST, stats_of(self->fd).moved - done);
 			EXPECT_TRUE(res == -ECANCELED || res == MOST);
 		}
 	}
 }
 
-/* A closed ring leaves commands that workers run to their end, and holds the wheel until then. */
+/* After a ring is closed, its workers run commands to their end, and the wheel stays until then. */
 TEST_F(way, ring_closed)
 {
 	struct io_uring_params params = { .flags = variant->setup };
@@ -671,7 +671,7 @@ TEST_F(way, ring_closed)
 		io_uring_queue_exit(&self->ring);
 		ASSERT_EQ(0, io_uring_queue_init_params(64, &self->ring, &params));
 	}
-	/* A command that a worker had not begun is cancelled; no other one is cut short. */
+	/* A command that a worker had not begun is cancelled; all others are done completely. */
 	while (still < 100) {
 		now = stats_of(self->fd).moved;
 		still = now == last && !((now - first) % MOST) ? still + 1 : 0;
@@ -793,7 +793,7 @@ TEST_F(way, killed)
 		kill(pid, SIGKILL);
 		ASSERT_EQ(1000 + SIGKILL, tw_reap(pid));
 	}
-	/* Workers have ended, too, or will soon: the last one may still run for a moment. */
+	/* Workers end, too, but the last worker may still run for a moment. */
 	for (i = 0; i < 1000; i++) {
 		__u64 armed = stats_of(self->fd).armed;
 
@@ -806,7 +806,7 @@ TEST_F(way, killed)
 	EXPECT_EQ(stats_of(self->fd).pending, listed);
 }
 
-/* --- What a hostile submitter may try ------------------------------------------------------ */
+/* --- Hostile submitters --------------------------------------------------------------------- */
 
 static atomic_bool stop;
 
@@ -820,11 +820,11 @@ static void *scribble(void *arg)
 	atomic_uint *op;
 
 	while (!stop) {
-		/* the commands' own bytes and numbers, of entries that are being submitted */
+		/* arguments and numbers of commands in entries that are being submitted */
 		word = (void *)((char *)ring->sq.sqes + tw_rand(&r) % 64 * size);
 		word += 6 + tw_rand(&r) % 2;
 		atomic_store(word, tw_rand(&r) % 4 ? tw_rand(&r) % 128 : tw_rand(&r));
-		/* Not the padding beside it: that would end the whole submission. */
+		/* Not the padding beside it, which would end the whole submission. */
 		op = (void *)((char *)ring->sq.sqes + tw_rand(&r) % 64 * size +
 			      offsetof(struct io_uring_sqe, cmd_op));
 		if (tw_rand(&r) % 4 == 0)
@@ -833,7 +833,7 @@ static void *scribble(void *arg)
 	return NULL;
 }
 
-/* Submissions that change while they are read: some answer, and a sound wheel */
+/* Submissions that change while they are read: each has a result, and the wheel stays intact */
 TEST_F(way, changing_submissions)
 {
 	static struct timerwheel_add add[64];
@@ -864,7 +864,7 @@ TEST_F(way, changing_submissions)
 	pthread_join(thread, NULL);
 }
 
-/* --- Where a command runs ------------------------------------------------------------------ */
+/* --- The task that runs a command ----------------------------------------------------------- */
 
 FIXTURE(place) {
 	struct io_uring ring;
@@ -951,9 +951,9 @@ TEST_F(place, all_else_at_once)
 }
 
 /*
- * An ADD that needs memory only later goes on where it is, and is done to the end. Memory comes in
- * pages of 64 timers: in the middle of the first 24 elements, which the module copies in together,
- * and before the first of other 24.
+ * An ADD that needs memory only later continues in place, and is done to the end. Memory is
+ * allocated in pages of 64 timers: in the middle of the first 24 elements, which the module copies
+ * in together, and before the first of another 24.
  */
 TEST_F(place, memory_in_the_middle)
 {
@@ -994,7 +994,7 @@ TEST_F(place, many_first_adds)
 	EXPECT_EQ(N, stats_of(self->fd).armed);
 }
 
-/* A wheel in which nothing was armed: no error, no timer */
+/* A wheel in which no timer was armed: no error, no timer */
 TEST_F(place, empty_wheel)
 {
 	struct timerwheel_entry ent = { .key = 1 };
@@ -1028,7 +1028,7 @@ TEST_F(place, fires)
 	}
 }
 
-/* A wheel that is only a registered file stays, and goes with the ring. */
+/* A wheel that is only a registered file stays, and is closed with the ring. */
 TEST_F(place, registered_only)
 {
 	struct timerwheel_add add = { .key = 1, .deadline = HOUR };
@@ -1046,7 +1046,7 @@ TEST_F(place, registered_only)
 	EXPECT_NE(~0ULL, tw_memory_alone(self->fd));
 }
 
-/* In a ring that polls its files for completions older kernels refuse commands. */
+/* In a ring that polls its files for completions, older kernels refuse commands. */
 TEST(polled_ring)
 {
 	struct io_uring ring;
@@ -1159,8 +1159,8 @@ static bool make_due(int fd, __u64 key)
 }
 
 /*
- * A single submission reads one event after another, each into a buffer of its own, until there are
- * no buffers. Kernels before 6.7 do not know that request.
+ * A single submission reads one event after another, each into its own buffer, until no buffer is
+ * left. Kernels before 6.7 do not know this request.
  */
 TEST_F(place, read_multishot)
 {
@@ -1205,7 +1205,7 @@ TEST_F(place, read_multishot)
 	close(fd);
 }
 
-/* --- Where io_uring is forbidden ----------------------------------------------------------- */
+/* --- io_uring is forbidden ------------------------------------------------------------------ */
 
 static int uring_setup_call(void)
 {
@@ -1232,7 +1232,7 @@ TEST(feature)
 	close(fd);
 }
 
-/* All else works as before, and INFO reports what the module has, not what is allowed. */
+/* All other calls work, and INFO reports what the module supports, not what is allowed. */
 static bool all_else_works(bool commands)
 {
 	struct timerwheel_info info;
@@ -1247,7 +1247,7 @@ static bool all_else_works(bool commands)
 	return ok;
 }
 
-/* By a filter for system calls, as containers have it */
+/* By a filter for system calls, as in containers */
 TEST(forbidden_by_filter)
 {
 	struct sock_filter code[] = {
