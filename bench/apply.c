@@ -74,7 +74,7 @@ static void helper_stop(void)
 	pthread_barrier_destroy(&helper.end);
 }
 
-/* Both threads do one half of the changes each. */
+/* Each thread does one half of the changes. */
 static __u64 together(struct job *job)
 {
 	__u64 start = now_ns();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* See bench.h. This file: options, and the choice of workloads and sizes. */
+/* See bench.h. Options, and the choice of workloads and sizes. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ __u32 bearable(const char *workload, __u32 wanted)
 {
 	__u32 most = facility->most;
 
-	/* scale it down for a quick run, too */
+	/* a quick run scales it down, too */
 	if (most && options.most < 1000000)
 		most /= 1000000 / options.most;
 	if (!most || most >= wanted)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * All timers fall due in the same tick. How long does the kernel hold the CPU? How late does
- * another task wake? When is the last timer delivered?
+ * All timers fall due in the same tick. Measures how long the kernel holds the CPU, how late
+ * another task wakes, and when the last timer is delivered.
  */
 #include "bench.h"
 
@@ -28,7 +28,7 @@ void bench_burst(void)
 	sleeper_watch(realtime);
 	expected_come(n, from);
 	last = now_ns() - from;
-	/* a sleeper that was held up until now runs and records that */
+	/* a sleeper that was delayed until now runs and records it */
 	sleep_until(now_ns() + 100 * NSEC_PER_MSEC);
 	result("burst_hold", n, 0, sleeper_worst(realtime), "ns");
 	result("burst_task", n, 0, sleeper_worst(ordinary), "ns");

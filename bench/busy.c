@@ -6,10 +6,10 @@
  *
  * That file also lists all armed hrtimers, in quadratic time: it must not be read while many are
  * pending. So a measured span starts before timers are armed and ends when they have expired or
- * were cancelled. If arming is not to be measured its time, in which no CPU is idle, is
+ * were cancelled. To exclude arming, its time, in which no CPU is idle, is
  * subtracted.
  *
- * The kernel's background work is measured afterwards, for as long a time, and subtracted.
+ * The kernel's background work is measured afterwards, over an equally long time, and subtracted.
  *
  * A span inside a workload begins and ends while timers are armed. Its idle time comes from
  * /proc/stat, so the span must be long enough for the resolution of that file.
@@ -60,7 +60,7 @@ static __u64 coarse_idle_ns(void)
 }
 
 /*
- * In a day the kernel's periodic work adds up to seconds, which is more than what is measured: stop
+ * In a day the kernel's periodic work adds up to seconds, more than the measured work: stop
  * as much of it as possible. This is only done in a guest that runs nothing but the bench.
  */
 void quieten_kernel(void)

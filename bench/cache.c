@@ -17,7 +17,7 @@ static void live(__u32 first, __u32 count, __u64 longest)
 	}
 	own_ns += now_ns() - start;
 	apply(ARM, changes, count, usual_batch());
-	/* the first ones fall due before the last ones are armed */
+	/* the first timers fall due before the last timers are armed */
 	run_until(now_ns());
 }
 

@@ -35,7 +35,7 @@ static __u64 next_deadline(__u64 from, __u64 range)
 	return from + random_below(&seed, range);
 }
 
-/* ADD of @n timers from number @first on, due in [from, from + range). Returns ns for each. */
+/* ADD of @n timers from number @first, due in [from, from + range). Returns ns for each. */
 static double call_add(__u64 first, __u64 n, __u64 from, __u64 range)
 {
 	struct timerwheel_add elems[BATCH] = { };
@@ -75,7 +75,7 @@ static double call_move(__u64 n, __u64 from, __u64 range)
 	return (double)time / done;
 }
 
-/* REMOVE of timers that exist or do not. Returns ns for each. */
+/* REMOVE of timers that may not exist. Returns ns for each. */
 static double call_remove(__u64 first, __u64 n, int expected_result)
 {
 	struct timerwheel_remove elems[BATCH] = { };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Timers that must be delivered, and those that were. See facility.h. */
+/* Expected and delivered timers. See facility.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ void expected_late(__u32 id)
 		expected.late[i] = now_ns() - expected.deadline[id];
 }
 
-/* Of leases one process records what is expected, and the other one what was delivered. */
+/* With leases one process records expected timers, and the other process delivered timers. */
 static void *shared_memory(size_t size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -2,9 +2,9 @@
 /*
  * Leases: one process has a million leases of 30 s, and renews each once a second. After one
  * heartbeat in 1,000, or in 100, the holder hangs. Another process, the supervisor, gets the event
- * when the lease ends. Then the holder takes a new one.
+ * when the lease ends. Then the holder takes a new lease.
  *
- * Measured is all CPU time for a heartbeat, as in requests.c, of both processes.
+ * Measures all CPU time of both processes for a heartbeat, as in requests.c.
  */
 #include <errno.h>
 #include <signal.h>
@@ -25,7 +25,7 @@
 
 static const struct pattern {
 	const char *name;
-	__u32 hangs;		/* after one heartbeat in so many */
+	__u32 hangs;		/* number of heartbeats for each hang */
 } patterns[] = {
 	{ "leases_0.1", 1000 },
 	{ "leases_1", 100 },
@@ -116,7 +116,7 @@ static double base_of_step(void)
 	return (double)meter_stop(&meter) / tries;
 }
 
-/* All have leases, and of some the holder hangs already. */
+/* All have leases, and some holders hang already. */
 static void begin(__u32 one_in)
 {
 	double period = PERIOD * STEP, hanging = LEASE / (LEASE + period * one_in);

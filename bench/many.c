@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Many descriptors on one CPU: wheels with 1,024 timers each, or timerfds, which have one each.
+ * Many descriptors on one CPU: wheels with 1,024 timers each, or timerfds with one timer each.
  *
- * First all timers fall due in the same tick: how long does a SCHED_FIFO task wait? Then each
- * descriptor has one timer in each of the same ticks, 100 ms apart: how many interrupts are there,
- * and how much CPU time is spent until all were read?
+ * First all timers fall due in the same tick: measures the wait of a SCHED_FIFO task. Then each
+ * descriptor has one timer in each of the same ticks, 100 ms apart: measures the interrupts,
+ * and the CPU time until all were read.
  */
 #include <errno.h>
 #include <sched.h>

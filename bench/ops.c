@@ -2,10 +2,10 @@
 /*
  * Each operation alone, with different numbers of pending timers of which none falls due.
  *
- * Cold: timers in an order that is random, and another one for each operation; when arming, memory
+ * Cold: timers in a random order, a different one for each operation; when arming, memory
  * that was never used.
- * Warm: the same 1,024 timers again and again; when arming, memory that was used before. If time is
- * counted in instructions cache misses do not show, and only arming differs.
+ * Warm: the same 1,024 timers repeatedly; when arming, memory that was used before. If time is
+ * counted in instructions, cache misses are invisible, and only arming differs.
  */
 #include <stdlib.h>
 
@@ -48,8 +48,8 @@ struct walk {
 };
 
 /*
- * Prepare changes with random deadlines within some hours. Refreshed timers get later ones than all
- * others, each later than the one before.
+ * Prepare changes with random deadlines within some hours. A refresh sets a later deadline than all
+ * others, each later than the previous one.
  */
 static void prepare(enum op op, struct walk *walk, __u32 n)
 {
@@ -78,7 +78,7 @@ static double each(struct cost cost)
 
 /*
  * Repeat an operation CHANGES times, or until the budget is spent. Cancelled timers are armed
- * again, which is measured, too.
+ * again, which is also measured.
  */
 static struct cost measure(enum op op, __u32 among, __u32 batch, struct cost *arming)
 {
@@ -124,7 +124,7 @@ static void all_but_arming(__u32 n, __u32 batch)
 	result("cancel_warm", n, batch, each(measure(CANCEL, warm, batch, &arming)), "ns");
 }
 
-/* The other sizes of batches, except those that would take far too long */
+/* The other sizes of batches, except sizes that would take too long */
 static void batches(__u32 n)
 {
 	static const __u32 sizes[] = { 1, 16, 4096 };

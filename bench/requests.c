@@ -5,12 +5,12 @@
  * in 100: that timer is delivered, and armed again with the connection's next request. A connection
  * that waits for an answer sends nothing.
  *
- * Measured is all CPU time for a request in steady state: over one timeout, so that work that
+ * Measures all CPU time for a request in steady state: over one timeout, so that work that
  * occurs once in a timeout for each connection is included once. At the start as many connections
- * wait as do so on average, and the rest of their timeouts is anything from 0 to 30 s.
+ * wait as on average, and the rest of their timeouts is random, from 0 to 30 s.
  *
- * Steps begin at multiples of 1 ms, to which most facilities round wake-ups. Otherwise it would
- * depend on their distance from these what a timeout costs: up to an interrupt and a wake-up more.
+ * Steps begin at multiples of 1 ms, to which most facilities round wake-ups. Otherwise the cost
+ * of a timeout would depend on the distance: up to an interrupt and a wake-up more.
  */
 #include <stdlib.h>
 
@@ -23,13 +23,13 @@
 #define WARM_UP		2000		/* in steps */
 #define MEASURED	(TIMEOUT / STEP)
 #define MOST_BUSY	80		/* CPU time for arming and cancelling, in % */
-#define LATE		(10 * NSEC_PER_SEC)	/* more is too much, at the end */
+#define LATE		(10 * NSEC_PER_SEC)	/* limit at the end */
 
 static const struct pattern {
 	const char *name;
-	__u32 part;		/* one connection for so many timers of options.most */
+	__u32 part;		/* number of timers of options.most for each connection */
 	__u32 period;		/* from one request of a connection to the next, in steps */
-	__u32 lost;		/* one request in so many has no answer */
+	__u32 lost;		/* number of requests for each request without an answer */
 } patterns[] = {
 	{ "requests_100ms_0.1", 10, 100, 1000 },
 	{ "requests_100ms_1", 10, 100, 100 },
@@ -39,7 +39,7 @@ static const struct pattern {
 
 /* The number of timers in a call */
 static __u32 batch;
-/* The connections; whose turn it is; the requests of the last steps that will be answered */
+/* The connections; the next connection; the requests of the last steps that will be answered */
 static __u32 conns, place, stride;
 static struct change *answers[ROUND_TRIP];
 static __u32 answered[ROUND_TRIP];
@@ -170,7 +170,7 @@ static __u64 cost_among(__u32 n)
 	int round;
 
 	facility_open(n, TIMEOUT);
-	/* the first time some facilities create them */
+	/* some facilities create them the first time */
 	for (round = 0; round < 2; round++) {
 		ns = 0;
 		for (done = 0; done < 2 * n; done += count) {

@@ -37,7 +37,7 @@ static void acknowledge(__u32 step)
 	apply(CANCEL, changes + 1, PACKETS - 1, usual_batch());
 }
 
-/* Arm each timer once, so that those that are created when first armed exist. */
+/* Arm each timer once, so that timers that are created when first armed exist. */
 static void arm_once(void)
 {
 	arm_all(TIMERS, now_ns() + HOUR, HOUR);
@@ -66,7 +66,7 @@ void bench_retransmit(void)
 	expected_come(rounds, now_ns() + TIMEOUT);
 	busy = meter_stop(&meter);
 	busy -= steps.base * (rounds + ROUND_TRIP);
-	/* pending at any time: packets in flight, and lost ones */
+	/* pending at any time: packets in flight, and lost packets */
 	result("retransmit", ROUND_TRIP * PACKETS + TIMEOUT / STEP, usual_batch(),
 	       busy / (rounds * PACKETS), "ns");
 	facility_close();

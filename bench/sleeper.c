@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A process that sleeps for short times and records its greatest lateness. The times are random, so
- * that it does not run in step with what it observes. An ordinary task shows the effect on other
+ * that it does not run in step with the observed work. An ordinary task shows the effect on other
  * programs. A real-time task preempts all others, so only the kernel makes it late: it shows the
  * longest time that interrupts held the CPU.
  */

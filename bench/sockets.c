@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Deadlines of TCP connections, with timerwheel alone: an ADD_SOCKET, the visit of a connection
- * that need not end yet, and an abort with all that follows from it: the reset, both ends of the
+ * that need not end yet, and an abort with all its consequences: the reset, both ends of the
  * connection, and the event.
  */
 #include <arpa/inet.h>

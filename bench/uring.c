@@ -37,7 +37,7 @@ static void ring_open(__u32 flags)
 		die("io_uring_register_files: %s", strerror(-error));
 }
 
-/* A timer that was not used lately, and a later timeout for it: the guest may be up for days. */
+/* A timer that was not used recently, with a later timeout: the guest may be up for days. */
 static struct timerwheel_move_handle next_move(void)
 {
 	const struct timerwheel_add *add;
@@ -70,7 +70,7 @@ static struct io_uring_sqe *prep_move(const struct timerwheel_move_handle *move,
 	return prep(TIMERWHEEL_IOC_MOVE_HANDLE, move, count, sizeof(*move));
 }
 
-/* Each element's result: a completion reports only how many there were. */
+/* Check each element's result, because a completion reports only their number. */
 static void check(const struct timerwheel_move_handle *move, __u32 n)
 {
 	for (; n--; move++) {
@@ -122,7 +122,7 @@ static double single_moves(__u32 n)
 	return (double)time / ROUNDS / n;
 }
 
-/* Requests that do nothing: what io_uring itself costs */
+/* Requests that do nothing: the cost of io_uring itself */
 static double nothing(__u32 n)
 {
 	__u64 start = now_ns();
@@ -238,7 +238,7 @@ static double receives(enum timeout timeout, __u32 n)
 			} else {
 				sqe = io_uring_get_sqe(&ring);
 				io_uring_prep_link_timeout(sqe, &idle, 0);
-				/* its completion says ECANCELED */
+				/* its completion has ECANCELED */
 				sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
 			}
 			sqe->user_data = ~0ULL;

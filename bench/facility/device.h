@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the facilities that use /dev/timerwheel have in common. See timerwheel.c. */
+/* The common part of facilities that use /dev/timerwheel. See timerwheel.c. */
 #ifndef DEVICE_H
 #define DEVICE_H
 

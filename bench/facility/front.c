@@ -15,7 +15,7 @@ static bool shared;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int timerfd, poller;
 static void (*also)(void);	/* for the other descriptor that is waited for, number 1 */
-static __u64 programmed;	/* the time for which the timerfd is armed; NEVER: it is not */
+static __u64 programmed;	/* the time for which the timerfd is armed; NEVER: not armed */
 
 static void lock(void)
 {
@@ -40,7 +40,7 @@ static void set_timerfd(__u64 ns)
 		die("timerfd_settime: %s", strerror(errno));
 }
 
-/* Arm the timerfd only for an earlier time. A later one is found when the timerfd has fired. */
+/* Arm the timerfd only for an earlier time. A later time is found when the timerfd has fired. */
 static void program(void)
 {
 	__u64 next = queue->next();
@@ -53,7 +53,7 @@ static void program(void)
 
 /*
  * Arm the timerfd after changes if the first deadline among them is earlier than the time it is
- * armed for. Otherwise it need not be known what is next: that is looked up when the timerfd has
+ * armed for. Otherwise the next deadline need not be known: it is looked up when the timerfd has
  * fired.
  */
 static void program_for(__u64 first)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A queue in the process whose timers are moved and taken out only when they fire. To arm one is
- * to store its deadline, to cancel it is to clear a bit. When it fires it is inserted again if its
- * deadline has not passed, and else delivered if it is armed.
+ * A queue in the process whose timers are moved and taken out only when they fire. Arming stores
+ * the deadline; cancelling clears a bit. When a timer fires it is inserted again if its
+ * deadline has not passed, and otherwise delivered if it is armed.
  *
- * A cancelled timer keeps its deadline and stays in the queue until that has passed: it will be
- * armed again soon, for a later one.
+ * A cancelled timer keeps its deadline and stays in the queue until this has passed: it will be
+ * armed again soon, for a later deadline.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 
 #define ARMED	1ULL
 
-/* By timer: its deadline, with ARMED in place of the lowest bit; 0: it is not in the queue */
+/* By timer: its deadline, with ARMED in the lowest bit; 0: it is not in the queue */
 static __u64 *states;
 static const struct queue *inner;
 
@@ -76,7 +76,7 @@ static __u64 lazy_next(void)
 	return inner->next();
 }
 
-/* Of the timers that the queue has taken out keep those that are to be delivered. */
+/* Keep only the timers to deliver, of the timers that the queue has taken out. */
 static __u32 fire(__u64 now, __u32 *ids, __u32 n)
 {
 	__u32 kept = 0, i;

@@ -48,7 +48,7 @@ static void posix_close(void)
 		if (made[i])
 			timer_delete(timers[i]);
 	}
-	/* Signals of deleted timers stay, too. */
+	/* Signals of deleted timers also stay. */
 	while (sigtimedwait(&signals, NULL, &none) >= 0 || errno == EINTR)
 		;
 	free(timers);
@@ -127,7 +127,7 @@ static void posix_run(__u64 until)
 		id = info.si_value.sival_int;
 		if (deadlines[id] > now && deadlines[id] > now_ns())
 			continue;
-		/* If this signal was an old one after all, another one may come. */
+		/* If this was an old signal, another signal may come. */
 		deadlines[id] = ~0ULL;
 		deliver(id);
 	}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A wheel in one process, whose timers another process arms and refreshes: what a program does for
- * leases without the device. Changes are messages; or deadlines are in shared memory, and only to
- * arm a timer that is not in the wheel takes a message.
+ * A wheel in one process, whose timers another process arms and refreshes, as programs do for
+ * leases without the device. Changes are messages; or deadlines are in shared memory, and only
+ * arming a timer that is not in the wheel takes a message.
  *
- * In shared memory as in the deadline table each race is decided: a refresh succeeds, or the timer
- * has fired. So both use compare-and-swap. It is for processes that trust each other.
+ * As in the deadline table, each race has one outcome: a refresh succeeds, or the timer
+ * has fired. So both use compare-and-swap. Shared memory is for processes that trust each other.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -104,7 +104,7 @@ static __u64 shared_arm(const struct change *c, __u32 n)
 	return wheel_queue.arm(c, n);
 }
 
-/* Returns whether the timer has fired; otherwise it is in the wheel again. */
+/* Returns true if the timer has fired; otherwise it is in the wheel again. */
 static bool fire(__u32 id, __u64 now)
 {
 	struct change again = { .id = id };

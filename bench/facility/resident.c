@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * /dev/timerwheel with resident timers: they are armed, refreshed and cancelled in the deadline
- * table, and events are delivered through the ring. A call is made to create a timer, to give it an
- * earlier deadline than the last one, and to arm one that is parked.
+ * table, and events are delivered through the ring. Calls create a timer, give it an
+ * earlier deadline than the last one, and arm a parked timer.
  *
- * Shared by two threads nothing else differs but that events are read, since the ring is for one
+ * If two threads share it, the only difference is that events are read, since the ring is for one
  * thread at a time.
  *
  * With the timeout as the linger, a timer that fired is not parked when it is armed again.
@@ -66,7 +66,7 @@ static void resident_close(void)
 	calls_close();
 }
 
-/* Create the timers in @adds, and arm those in @moves. */
+/* Create the timers in @adds, and arm the timers in @moves. */
 static void flush(void)
 {
 	__u32 i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A timerfd for each timer, all in one epoll set. They are created when first armed and kept when
- * cancelled. Deadlines are exact, or rounded up to 1 ms, so that those in the same millisecond
+ * cancelled. Deadlines are exact, or rounded up to 1 ms, so that timers of the same millisecond
  * share an interrupt.
  */
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A hierarchical timing wheel in the process: four levels of 256 slots with a tick of 1 ms. A slot
- * is a circular list of timer numbers with a head. A bitmap of slots that are not empty leads to
- * the next one, so that nothing runs while nothing is due.
+ * is a circular list of timer numbers with a head. A bitmap of slots that are not empty shows
+ * the next slot, so that the wheel needs no CPU time while no timer is due.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define BITS	8
 #define SLOTS	256U
 #define LEVELS	4
-#define HEADS	(LEVELS * SLOTS + 1)	/* the last one is that of due timers */
+#define HEADS	(LEVELS * SLOTS + 1)	/* the last head is for due timers */
 #define WORDS	(SLOTS / 64)
 
 static_assert(SLOTS >> BITS == 1, "SLOTS must be 2^BITS");

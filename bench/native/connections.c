@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The queue that is hardest to beat: a wheel of connection objects, each of which holds its
- * deadline. To arm, refresh or cancel a timer is a store into an object that the program has in its
+ * The fastest kind of queue: a wheel of connection objects, each of which holds its
+ * deadline. Arming, refreshing and cancelling are stores into an object that the program has in its
  * cache anyway. The object moves in the wheel only when its slot comes up, or if its deadline
- * becomes earlier than that.
+ * becomes earlier.
  *
  * A timer that is not armed has the deadline 0. There are four levels of 256 slots, as in
  * ../facility/wheel.c.

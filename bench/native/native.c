@@ -10,7 +10,7 @@
  * Prints a line "ROW TIMERS OPERATIONS NS" for each row and round; --count prints no times, and
  * dumps the counts of callgrind under the name of the row.
  *
- * Time is simulated, so that nothing waits: clock_gettime() and epoll_wait() of the libraries are
+ * Time is simulated, so no call waits: clock_gettime() and epoll_wait() of the libraries are
  * here. Deliveries are checked after the measurement: each pending timer once, none early.
  */
 #include <errno.h>
@@ -38,7 +38,7 @@
 #define CALLGRIND_DUMP_STATS_AT(name)	((void)(name))
 #endif
 
-#define CHUNK	1024	/* about so many operations between two turns of the event loop */
+#define CHUNK	1024	/* approximate number of operations between two turns of the event loop */
 #define CALL	256	/* operations in a call */
 #define SAMPLE	262144	/* operations in a row, if there are more than twice as many timers */
 #define COUNTED	65536	/* the same with --count */
@@ -114,7 +114,7 @@ int epoll_pwait(int fd, struct epoll_event *events, int most, int timeout, const
 	return epoll_wait(fd, events, most, timeout);
 }
 
-/* Then Boost.Asio gives its timeout to epoll_wait(). */
+/* This makes Boost.Asio pass its timeout to epoll_wait(). */
 int timerfd_create(int clock, int flags)
 {
 	if (peer->facility != &native_asio)
@@ -511,7 +511,7 @@ int main(int argc, char **argv)
 	/* Half of the timers at most, or all: otherwise timers that are left out expire. */
 	if (n <= 2 * sample)
 		sample = n;
-	/* one number after another: a peer sees the same timers in the same order as the others */
+	/* numbers in sequence: each peer sees the same timers in the same order */
 	seed = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : 1;
 	lines_now = 1000000 * NSEC_PER_SEC;
 	order = big(n * sizeof(*order));

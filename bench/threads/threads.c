@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Does the device scale? One thread on each CPU operates on its own timers. Prints operations per
+ * Scaling of the device: one thread on each CPU operates on its own timers. Prints operations per
  * millisecond with 1, 2, ... threads: the median, minimum and maximum of some rounds. All threads
- * use one wheel. For comparison, because no machine is N times as fast with N processors, each uses
- * its own: what is lost then is not due to sharing.
+ * use one wheel. For comparison, because a machine is not N times as fast with N processors, each
+ * uses its own wheel: any loss in this case is not due to sharing.
  *
- * Resident timers are armed and cancelled in the deadline table. Beside them is the least that a
- * queue in the process needs when threads share it: a lock, and a store while it is held.
+ * Resident timers are armed and cancelled in the deadline table. They are compared with the minimum
+ * that a queue in the process needs when threads share it: a lock, and a store while it is held.
  */
 #include <errno.h>
 #include <fcntl.h>
