@@ -19,7 +19,7 @@ UDEVDIR		?= $(PREFIX)/lib/udev
 MODULESLOADDIR	?= $(PREFIX)/lib/modules-load.d
 SYSUSERSDIR	?= $(PREFIX)/lib/sysusers.d
 UNITDIR		?= $(PREFIX)/lib/systemd/system
-# Where the unit looks, whatever the PREFIX.
+# The folder that the unit uses, whatever the PREFIX.
 DEFAULTDIR	?= /etc/default
 
 # The manuals of the functions timerwheel_...; functions that share a page are links to it.
@@ -31,7 +31,7 @@ MANUALS_LIBRARY := \
 	ring_next ring_sleep ring_take share stats strerror table table_arm table_cancel \
 	table_refresh take wait
 
-# mode:file:where to
+# mode:file:destination
 INSTALLED := \
 	755:tools/timerwheel/timerwheel:$(BINDIR)/timerwheel \
 	755:tools/proxy/timerwheel-proxy:$(SBINDIR)/timerwheel-proxy \
@@ -66,7 +66,7 @@ CONFIGS := \
 	644:tools/proxy/timerwheel-proxy.default:$(DEFAULTDIR)/timerwheel-proxy \
 	644:tools/guard/timerwheel-guard.default:$(DEFAULTDIR)/timerwheel-guard
 
-# Folders that are there only for such files; uninstall takes them away when empty.
+# Folders for such files only; uninstall removes them when empty.
 INSTALLED_FOLDERS := $(INCLUDEDIR)/linux $(LIBDIR)/pkgconfig $(UDEVDIR)/rules.d $(UDEVDIR) \
 	$(MODULESLOADDIR) $(SYSUSERSDIR) $(UNITDIR) $(dir $(UNITDIR)) $(COMPLETIONDIR) \
 	$(dir $(COMPLETIONDIR)) $(foreach n,1 3 4 7 8,$(MANDIR)/man$n)
@@ -87,7 +87,7 @@ MODULE_SOURCES := Kbuild dkms.conf uapi/linux/timerwheel.h $(addprefix module/, 
 
 part = $(word $(1),$(subst :, ,$(2)))
 
-# A word for the shell, whatever is in it; and a path below DESTDIR, which may have blanks.
+# A word for the shell with any content; and a path below DESTDIR, which may have blanks.
 quoted = '$(subst ','\'',$(1))'
 below = $(call quoted,$(DESTDIR)$(1))
 

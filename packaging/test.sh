@@ -12,7 +12,7 @@ check()
 	local output status line
 
 	number=$((number + 1))
-	# Behind `||' or `if' bash would go on after a command that failed.
+	# After `||' or `if' bash would continue after a failed command.
 	set +e
 	output=$(set -e; "$@" 2>&1 </dev/null)
 	status=$?
@@ -29,8 +29,8 @@ check()
 	echo "not ok $number $1"
 }
 
-# relay NAME COMMAND...: run a test whose points count as ours. If it does not come to its
-# plan that is a failed point, NAME.
+# relay NAME COMMAND...: run a test, and count its points. If it does not print its
+# plan, that is a failed point, NAME.
 relay()
 {
 	local name=$1 line complete=''
@@ -54,20 +54,20 @@ relay()
 	fi
 }
 
-# finish: print the plan; the status tells if all went well.
+# finish: print the plan; the status is 0 if all points passed.
 finish()
 {
 	echo "1..$number"
 	[[ $failed == 0 ]]
 }
 
-# same EXPECTED ACTUAL: two files; what differs is printed.
+# same EXPECTED ACTUAL: compare two files, and print differences.
 same()
 {
 	diff -u --label expected --label found "$1" "$2"
 }
 
-# refused SENTENCE COMMAND...: COMMAND fails and says so.
+# refused SENTENCE COMMAND...: COMMAND fails and prints SENTENCE.
 refused()
 {
 	local sentence=$1 output status=0
@@ -81,8 +81,8 @@ refused()
 	fi
 }
 
-# everything: each file, folder and link of this system, one a line, but for what apt, dpkg
-# and others keep records in, and for keys that DKMS makes when it first builds something.
+# everything: each file, folder and link of this system, one per line, except records of apt, dpkg
+# and other tools, and keys that DKMS creates with its first build.
 everything()
 {
 	find / -xdev \( -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/cache \
