@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * abuse: malicious programs and programs that make no sense. They may harm only themselves: tasks
- * on the same CPUs, the tick and other wheels make progress meanwhile, and the abused wheel stays
- * consistent.
+ * abuse: malicious and faulty programs. They may harm only themselves: tasks on the same CPUs, the
+ * tick and other wheels make progress meanwhile, and the abused wheel stays consistent.
  *
- * `struct others' below checks that progress. How long tasks may wait and which share of the CPU
- * they keep is asserted by `many', where time is counted in instructions. If a CPU is held for
- * long, the kernel's watchdogs complain, and the harness finds that in the kernel's log.
+ * `struct others' below checks this progress. `many', where time is counted in instructions,
+ * asserts how long tasks may wait and which share of the CPU they keep. If a CPU is held for long,
+ * the kernel's watchdogs complain, and the harness finds their messages in the kernel's log.
  *
  * TW_ABUSE_ROUNDS: factor for the number of rounds of tests that depend on chance (1)
  */
@@ -37,8 +36,8 @@ static __u64 firings(int fd)
 /* --- The others ----------------------------------------------------------------- */
 
 /*
- * On each CPU: a thread that computes, one that sleeps, and one that waits for timers in a wheel
- * of its own. Each counts its turns that end while the clock is in @window.
+ * On each CPU: a thread that computes, a thread that sleeps, and a thread that waits for timers in
+ * its own wheel. Each counts its turns that end while the clock is in @window.
  */
 struct other {
 	pthread_t id;
@@ -250,7 +249,7 @@ static bool others_go_on(struct others *o)
 
 /*
  * Arm keys 0 to @n - 1 on MONOTONIC, @step apart, the first for a time when all are armed. Returns
- * that time; 0: an operation failed.
+ * this time, or 0 if an operation failed.
  */
 static __u64 arm_for(int fd, int n, __u64 step)
 {
@@ -258,7 +257,7 @@ static __u64 arm_for(int fd, int n, __u64 step)
 	__u64 began = tw_now(CLOCK_MONOTONIC), now, most, start = 0;
 	int i, k;
 
-	/* an hour ahead first, to measure how long arming takes */
+	/* an hour ahead first, to measure the duration of arming */
 	if (!move || arm(fd, 0, n, began + HOUR, step, 0))
 		return 0;
 	/* On a busy machine it may take longer the next time. */
@@ -403,7 +402,7 @@ TEST_F_TIMEOUT(attack, past_deadlines, TIMEOUT)
 	EXPECT_EQ(n < 64 ? (1ULL << n) - 1 : ~0ULL, seen);
 }
 
-/* Each thread arms its own timer for the next tick and reads what is due. */
+/* Each thread arms its own timer for the next tick and reads due events. */
 static int turn_near(int fd, int number)
 {
 	struct timerwheel_event ev[8];
@@ -449,8 +448,8 @@ FIXTURE_TEARDOWN(fine)
 }
 
 /*
- * Count the turns of the others on CPU 0 in the @length ns from @from on, and, where time is not
- * counted, until each has made one.
+ * Count the turns of the others on CPU 0 in the @length ns from @from; where time is not counted in
+ * instructions, wait until each has made a turn.
  */
 static void fine_turns(struct others *o, __u64 from, __u64 length, unsigned long turns[3])
 {
@@ -472,9 +471,9 @@ static void fine_turns(struct others *o, __u64 from, __u64 length, unsigned long
 }
 
 /*
- * The shortest tick, and a timer in every other one for half a second: tasks on the CPU that
- * expires them do at least a fifth of what they do without the timers. `many' asserts the exact
- * share. Where time is not counted they go on afterwards, at least.
+ * The shortest tick, and a timer in every other tick for half a second: tasks on the CPU that
+ * expires them do at least a fifth of their work without the timers. `many' asserts the exact
+ * share. Where time is not counted in instructions they only have to make progress.
  */
 TEST_F_TIMEOUT(fine, timer_in_every_tick, TIMEOUT)
 {
@@ -616,8 +615,8 @@ FIXTURE_TEARDOWN(million)
 }
 
 /*
- * Read @n events while the others make progress. Returns the number of failures, duplicate events
- * among them, or a negative error.
+ * Read @n events while the others make progress. Returns the number of failures, including
+ * duplicate events, or a negative error.
  */
 static int million_read(int fd, unsigned char *seen, int n, struct others *others)
 {
@@ -677,9 +676,7 @@ TEST_F_TIMEOUT(million, again_and_again, TIMEOUT)
 	EXPECT_TRUE(tw_balanced(&st));
 }
 
-/*
- * Without reads, due timers need no more memory and cause no interrupts. DRAIN returns each once.
- */
+/* Without reads, due timers need no memory and cause no interrupts. DRAIN returns each once. */
 TEST_F_TIMEOUT(million, never_read, TIMEOUT)
 {
 	bool manual = variant->clock == TIMERWHEEL_CLOCK_MANUAL;
@@ -775,7 +772,7 @@ FIXTURE_TEARDOWN(storm)
 
 /*
  * A call on an array, repeated for the remaining elements after each signal. Returns 0 or a
- * negative error: -EPROTO if an element behind the last processed one was written.
+ * negative error: -EPROTO if an element behind the last processed element was written.
  */
 static int through(int fd, unsigned long cmd, void *elems, size_t size, int n, int *cut)
 {
@@ -869,7 +866,7 @@ TEST_F_TIMEOUT(storm, walks_end, TIMEOUT)
 		ASSERT_EQ(k, dev_remove(self->fd, rem, k));
 	}
 	ASSERT_EQ(0, storm(true));
-	/* Until a signal has come in ten walks. It does not end a call that has found nothing. */
+	/* Until a signal has come in ten walks. It does not end a call that has found no timer. */
 	for (hits = 0, i = 0; hits < 10 && i < 1000; i++) {
 		was = atomic_load(&alarms);
 		cursor = 0;
@@ -944,7 +941,7 @@ TEST_F_TIMEOUT(storm, events, TIMEOUT)
 		ASSERT_LT(0, ret);
 	}
 	ASSERT_EQ(STORM, n);
-	/* of this thread: while another one runs, signals merge */
+	/* of this thread, because signals merge while another thread runs */
 	began = tw_now(CLOCK_THREAD_CPUTIME_ID);
 	for (got = 0; got < STORM * 3 / 4; got += ret, calls++) {
 		ret = read(self->fd, ev, (STORM * 3 / 4 - got) * EV_SIZE);
@@ -973,7 +970,7 @@ TEST_F_TIMEOUT(storm, events, TIMEOUT)
 	for (i = 0; i < STORM && seen[i] == 1; i++)
 		;
 	EXPECT_EQ(STORM, i);
-	/* On a busy host not one of them may come in time. */
+	/* On a busy host none of them may come in time. */
 	if (tw_timed())
 		EXPECT_LT(2, calls);
 }

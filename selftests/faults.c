@@ -2,11 +2,11 @@
 /*
  * faults: user memory that cannot be accessed. The argument or array of a call crosses into an
  * inaccessible page at each of its bytes in turn, or the memory becomes inaccessible while the call
- * runs. The call did exactly what it reported: after each call the wheel is compared with a model
- * (tw_model.h), in which no timer or event is lost and none is reported twice.
+ * runs. The call must do exactly what it reported: after each call the test compares the wheel with
+ * a model (tw_model.h), in which no timer or event is lost or reported twice.
  *
  * The memory is mapped twice: calls get a view whose protection changes, and the test fills and
- * reads it through one that is always accessible.
+ * reads the memory through a view that is always accessible.
  */
 #include "tw_model.h"
 #include <pthread.h>
@@ -180,7 +180,7 @@ static const char *done(const struct op *op, struct model *m, const char *elem, 
 	return fine ? NULL : m->why;
 }
 
-/* Continue LIST from the cursor: each timer that was not listed is listed, once. */
+/* Continue LIST from the cursor: each timer that was not listed is listed once. */
 static const char *list_rest(struct model *m, __u64 *cursor)
 {
 	struct timerwheel_entry ent[7];
@@ -285,8 +285,8 @@ TEST_F_TIMEOUT(faults, end_readonly, LIMIT)
 }
 
 /*
- * The begin of the array is inaccessible: nothing is done. If it is read-only, and only inputs of
- * the first element are there, all elements are processed.
+ * The beginning of the array is inaccessible: no element is done. If it is read-only, and contains
+ * only inputs of the first element, all elements are processed.
  */
 static void array_begins(struct __test_metadata *_metadata, const struct op *op,
 			 struct window *w, struct model *m, int prot)
@@ -431,7 +431,7 @@ static void *lock_main(void *arg)
 	return NULL;
 }
 
-/* A call whose argument is at the begin of the window and becomes read-only after @after ns */
+/* A call whose argument is at the start of the window and becomes read-only after @after ns */
 static int locked_call(struct window *w, int fd, unsigned long cmd, __u64 after)
 {
 	struct lock l = { .w = w, .after = after };
@@ -472,8 +472,8 @@ TEST_F(argument, list_cannot_say_where)
 }
 
 /*
- * SETUP succeeds if it cannot copy the granted values out: it took effect. It fails if the argument
- * was read-only before. In between it waits for a grace period.
+ * SETUP succeeds if it cannot copy the granted values out, because it took effect. It fails if the
+ * argument was read-only before. In between it waits for a grace period.
  */
 TEST_F(argument, setup_cannot_say_what)
 {
@@ -499,7 +499,7 @@ TEST_F(argument, setup_cannot_say_what)
 
 /* --- Memory that becomes inaccessible ----------------------------------------------- */
 
-/* A thread that makes random ones of the first pages inaccessible, and accessible again */
+/* A thread that makes random pages of the first ones inaccessible, and accessible again */
 struct thief {
 	pthread_t thread;
 	struct window *w;
@@ -567,7 +567,7 @@ static void thief_stop(struct thief *t)
 
 /*
  * Calls while memory becomes inaccessible: each did what it reported. Repeat until @faults of them
- * were cut short; 0: none may be, in 20 rounds.
+ * were interrupted; 0: none may be, in 20 rounds.
  */
 static void stolen(struct __test_metadata *_metadata, const struct op *op, struct window *w,
 		   struct model *m, void (*take)(char *page, size_t size, struct window *w),

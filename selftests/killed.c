@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * killed: a process that shares a wheel dies, stalls or loses the wheel in the middle of a call.
- * The others that share it then find each element done or not begun, each event delivered once,
+ * killed: a process that shares a wheel is killed, stalls or loses the wheel in the middle of a
+ * call. The other processes then find each element done or not begun, each event delivered once,
  * and no lock held.
  *
  * TW_ABUSE_ROUNDS: factor for the number of rounds of tests that depend on chance (1)
@@ -323,7 +323,7 @@ TEST_F_TIMEOUT(victim, dies_in_the_middle, TIMEOUT)
 		if (doing == READS)
 			ASSERT_EQ(VICTIM, tw_advance(fd, 0, SEC));
 		if (!round) {
-			/* the first round measures how long it takes */
+			/* the first round measures the duration */
 			pid_t pid = fork();
 
 			if (!pid)
@@ -347,7 +347,7 @@ TEST_F_TIMEOUT(victim, dies_in_the_middle, TIMEOUT)
 				TH_LOG("round %d: %s", round, name[how]);
 			}
 			in_the_middle += done > 0 && done < VICTIM;
-			/* a busy machine may have been slow as that was measured, or fast */
+			/* a busy machine may have been slow or fast during the measurement */
 			if (done == VICTIM)
 				all = after + 1;
 			else if (!done)
@@ -358,7 +358,7 @@ TEST_F_TIMEOUT(victim, dies_in_the_middle, TIMEOUT)
 	EXPECT_LT(0, in_the_middle);
 }
 
-/* --- Memory that never comes -------------------------------------------------------------- */
+/* --- Page faults that never end ----------------------------------------------------------- */
 
 #define STALL_TIMERS	64
 
@@ -505,7 +505,7 @@ TEST_F_TIMEOUT(readers, crowd_is_killed, TIMEOUT)
 	TH_LOG("TW_SEED=%llu", (unsigned long long)seed);
 	ASSERT_EQ(0, arm(self->fd, 0, CROWD_TIMERS, USEC, USEC, 0));
 	for (i = 0; i < CROWD; i++) {
-		/* 0 is a valid key, so mark elements that were not read with another one */
+		/* 0 is a valid key, so another value marks elements that were not read */
 		memset(c->ev[i], 0xff, 3 * EV_SIZE);
 		pid[i] = fork();
 		ASSERT_LE(0, pid[i]);
@@ -540,7 +540,7 @@ TEST_F_TIMEOUT(readers, crowd_is_killed, TIMEOUT)
 	EXPECT_EQ(CROWD_TIMERS, i);
 }
 
-/* A tracer stops and continues a sleeping reader: it sleeps on and gets its event. */
+/* A tracer stops and continues a sleeping reader: it still sleeps and gets its event. */
 TEST_F_TIMEOUT(readers, is_traced, TIMEOUT)
 {
 	struct timerwheel_event ev;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * scale: every operation on a million timers: the time per timer (printed), the memory per timer
- * (asserted), and the number of timers in one expiry batch (asserted; time.c asserts how long a
- * batch takes).
+ * scale: every operation on a million timers. Prints the time per timer, and asserts the memory per
+ * timer and the number of timers in one expiry batch (time.c asserts the duration of a batch).
  *
  * TW_SCALE: number of timers (1000000)
  */
@@ -14,7 +13,7 @@
 #define SPREAD		20	/* s over which timers are due */
 #define EV_SIZE		sizeof(struct timerwheel_event)
 
-/* The documented limits on memory: of a wheel without a timer, of one with one, for each timer */
+/* The documented limits on memory: a wheel without a timer, a wheel with one, and each timer */
 #define IDLE_BYTES	(16 << 10)
 #define ONE_BYTES	(64 << 10)
 #define TIMER_BYTES	70
@@ -52,7 +51,7 @@ struct timers {
 	unsigned char *seen;
 };
 
-/* A wheel for @n timers, with the default capacity if that is enough. Returns it or -errno. */
+/* A wheel for @n timers, with the default capacity if it suffices. Returns it or -errno. */
 static int timers_wheel(__u32 n, __u32 clock)
 {
 	struct timerwheel_setup setup = { .size = sizeof(setup), .clock = clock };
@@ -62,7 +61,7 @@ static int timers_wheel(__u32 n, __u32 clock)
 		return fd;
 	if (n > 4194304)
 		setup.capacity = n;
-	/* Some tests have settings of their own. */
+	/* Some tests have their own settings. */
 	err = clock || setup.capacity ? dev_setup(fd, &setup) : 0;
 	if (err) {
 		close(fd);
@@ -71,7 +70,7 @@ static int timers_wheel(__u32 n, __u32 clock)
 	return fd;
 }
 
-/* Returns 0 or -errno; -EDQUOT: the user's limit on memory is too low for so many timers */
+/* Returns 0 or -errno; -EDQUOT: the user's limit on memory is too low for the timers */
 static int timers_open(struct timers *t, __u32 clock)
 {
 	struct timerwheel_info info;
@@ -96,7 +95,7 @@ static void timers_close(struct timers *t)
 	close(t->fd);
 }
 
-/* Tests that run with both clocks... */
+/* Tests that run with both clocks */
 FIXTURE(scale) {
 	struct timers t;
 };
@@ -123,7 +122,7 @@ FIXTURE_TEARDOWN(scale)
 	timers_close(&self->t);
 }
 
-/* ...and those that do not depend on the clock */
+/* Tests that do not depend on the clock */
 FIXTURE(million) {
 	struct timers t;
 };
@@ -278,7 +277,7 @@ static int remove_third(const struct timers *t, __u64 base)
 	return 0;
 }
 
-/* The events so far, and what was wrong with them */
+/* The events so far, and their errors */
 struct faults {
 	__u32 got;
 	__u32 strange;		/* no timer was armed with this key, value and deadline */
@@ -372,8 +371,8 @@ static void random_deadlines(struct timers *t)
 /* --- Operations ------------------------------------------------------------------- */
 
 /*
- * Of a million timers a third is moved and a third removed. All that were not removed fire, each
- * once and none early.
+ * Of a million timers a third is moved and a third removed. All others fire, each once and none
+ * early.
  */
 TEST_F_TIMEOUT(scale, life_of_a_million, TIMEOUT)
 {
@@ -508,7 +507,7 @@ TEST_F_TIMEOUT(scale, passes_are_counted, TIMEOUT)
 	__u64 base, ahead;
 
 	self->t.n = n;
-	/* Again, with more time, if they were due before a slow machine had armed all of them */
+	/* Retry with more time if they were due before a slow machine had armed all of them */
 	for (ahead = manual ? 50 * MSEC : 5 * SEC;; ahead *= 2) {
 		base = now_of(self->t.fd) + ahead;
 		ASSERT_EQ(0, add_all(&self->t, base));
@@ -556,7 +555,7 @@ TEST_F_TIMEOUT(million, largest_batch, TIMEOUT)
 
 /* --- Memory ------------------------------------------------------------------------- */
 
-/* A million timers take at most 70 bytes each, everything included, and at least their own 64. */
+/* A million timers take at most 70 bytes each in total, and at least their own 64. */
 TEST_F_TIMEOUT(million, memory_per_timer, TIMEOUT)
 {
 	struct timerwheel_stats st;
@@ -571,7 +570,7 @@ TEST_F_TIMEOUT(million, memory_per_timer, TIMEOUT)
 	EXPECT_LE(64ULL * n, st.memory);
 }
 
-/* A wheel without timers takes less than 16 kB... */
+/* A wheel without timers takes less than 16 kB. */
 TEST_F(million, memory_idle)
 {
 	struct timerwheel_stats st;
@@ -582,7 +581,7 @@ TEST_F(million, memory_idle)
 	EXPECT_GT(IDLE_BYTES, st.memory);
 }
 
-/* ...and one with a single timer less than 64 kB. */
+/* A wheel with a single timer takes less than 64 kB. */
 TEST_F(million, memory_of_one)
 {
 	struct timerwheel_stats st;
@@ -595,8 +594,8 @@ TEST_F(million, memory_of_one)
 }
 
 /*
- * Memory of removed timers is used again: a second million takes no more than the first. On one
- * CPU, because the base of another one may keep up to 128 free timers for itself.
+ * Memory of removed timers is used again: a second million takes no more than the first. The test
+ * runs on one CPU, because the base of another CPU may keep up to 128 free timers for itself.
  */
 TEST_F_TIMEOUT(million, memory_is_used_again, TIMEOUT)
 {
@@ -629,7 +628,7 @@ TEST_F_TIMEOUT(million, memory_is_used_again_after_delivery, TIMEOUT)
 	EXPECT_EQ(first.memory, second.memory);
 }
 
-/* Close ends a million timers and gives back all of their memory. */
+/* Closing a wheel ends a million timers and frees all of their memory. */
 TEST_F_TIMEOUT(million, close_gives_memory_back, TIMEOUT)
 {
 	struct timerwheel_info before, info;
@@ -637,7 +636,7 @@ TEST_F_TIMEOUT(million, close_gives_memory_back, TIMEOUT)
 	__u64 since;
 
 	ASSERT_LE(0, probe);
-	/* The wheel of an earlier test may still be on its way to be freed. */
+	/* The wheel of an earlier test may not be freed yet. */
 	ASSERT_NE(~0ULL, tw_memory_of(fds, 2));
 	ASSERT_EQ(0, tw_info(probe, &before));
 	random_deadlines(&self->t);
@@ -647,7 +646,7 @@ TEST_F_TIMEOUT(million, close_gives_memory_back, TIMEOUT)
 	since = tw_now(CLOCK_MONOTONIC);
 	close(self->t.fd);
 	report("close", self->t.n, since);
-	/* The fixture's own wheel was in the first figure, too. */
+	/* The first figure also included the fixture's own wheel. */
 	for (; info.user_memory >= before.user_memory; usleep(1000)) {
 		ASSERT_GT(5 * MINUTE, tw_now(CLOCK_MONOTONIC) - since);
 		ASSERT_EQ(0, tw_info(probe, &info));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Threads that sleep in a call on a descriptor, and whether they do. */
+/* Threads that sleep in a call on a descriptor, and checks whether they sleep. */
 #ifndef TW_SLEEPER_H
 #define TW_SLEEPER_H
 
@@ -48,8 +48,8 @@ static inline bool thread_file(pid_t pid, pid_t tid, const char *name, char *buf
 }
 
 /*
- * Is this thread asleep? Its state says so as well while it looks, for the last time, whether it
- * has to sleep at all. It still runs then, which "syscall" tells.
+ * Is this thread asleep? Its state also says so while the thread checks for the last time whether
+ * it has to sleep. It still runs then, which the file "syscall" shows.
  */
 static inline bool asleep(pid_t pid, pid_t tid)
 {
@@ -78,7 +78,7 @@ static inline int sleeper_sleeps(struct sleeper *s)
 	return -ETIMEDOUT;
 }
 
-/* Start it and wait until it sleeps (or is done); @call is passed the sleeper */
+/* Start it and wait until it sleeps (or is done); @call gets the sleeper */
 static inline int sleeper_call(struct sleeper *s, int fd, int max, void *(*call)(void *))
 {
 	memset(s, 0, sizeof(*s));

@@ -27,7 +27,7 @@
 #define TIOCM_LOOP	0x8000	/* of the kernel's termios.h, which libc's excludes */
 #endif
 
-/* How late a timer may be after resume or its deadline: emulation is slow after a resume */
+/* Maximum lateness of a timer after resume or its deadline: emulation is slow after a resume */
 #define LATE_MOST	(10 * SEC)
 
 #define BULK	50000	/* timers that fall due together while the machine sleeps */
@@ -142,8 +142,8 @@ static int sleep_now(bool ram, int *line)
 }
 
 /*
- * Read what is due in a wheel: timers that were armed, each once, never early and not later than
- * LATE_MOST. Returns 0 or a negative error.
+ * Read the due events of a wheel: timers that were armed, each once, never early and at most
+ * LATE_MOST late. Returns 0 or a negative error.
  */
 static int take(struct one *o)
 {
@@ -306,9 +306,9 @@ FIXTURE_TEARDOWN(alarm)
 }
 
 /*
- * The earliest of several timers on different CPUs wakes the machine. Neither a cascade, which may
- * come about 65 s before its timers, nor a timer of a wheel without TIMERWHEEL_SETUP_ALARM wakes
- * it.
+ * The earliest of several timers on different CPUs wakes the machine. A cascade, which may come
+ * about 65 s before its timers, does not wake it, nor does a timer of a wheel without
+ * TIMERWHEEL_SETUP_ALARM.
  */
 TEST_F_TIMEOUT(alarm, wakes, TIMEOUT)
 {
@@ -373,7 +373,7 @@ TEST_F_TIMEOUT(alarm, first_of_wheels, TIMEOUT)
 	close(fd[2]);
 }
 
-/* After REALTIME was set back the machine wakes later by as much. */
+/* After REALTIME was set back the machine wakes later by the same amount. */
 TEST_F_TIMEOUT(alarm, set_back, TIMEOUT)
 {
 	__u64 woke;
@@ -418,7 +418,7 @@ TEST_F_TIMEOUT(alarm, closed, TIMEOUT)
 	EXPECT_LT(woke + 13 * SEC, tw_now(variant->id));
 }
 
-/* An event waits for its readers to be woken (wake-up batching): the machine wakes for that. */
+/* An event waits until its readers are woken (wake-up batching): the machine wakes for this. */
 TEST_F_TIMEOUT(alarm, batched, TIMEOUT)
 {
 	struct timerwheel_setup setup = {
@@ -449,7 +449,7 @@ TEST_F_TIMEOUT(alarm, soon, TIMEOUT)
 
 	if (self->cannot)
 		SKIP(return, "%s", self->cannot);
-	/* Once more if a slow machine took longer for that. */
+	/* Retry if a slow machine took longer. */
 	for (try = 0; try < 5; try++) {
 		self->base = tw_now(variant->id);
 		ASSERT_LE(0, tw_add1(self->fd, 1, 0, 1900 * MSEC, 0));
@@ -491,8 +491,8 @@ static void detect_stuck(bool on)
 }
 
 /*
- * A timer that falls due while devices are being suspended ends that: it is a wakeup event. (Test
- * mode: the kernel waits for 5 s with all devices suspended, and resumes them.)
+ * A timer that falls due while devices are being suspended ends the suspend, because it is a wakeup
+ * event. (Test mode: the kernel waits for 5 s with all devices suspended, and resumes them.)
  */
 TEST_F_TIMEOUT(alarm, while_devices_are_suspended, TIMEOUT)
 {
@@ -536,9 +536,9 @@ static void *sleeper(void *arg)
 }
 
 /*
- * Many timers and a periodic one fall due during the suspend. They expire at resume in bounded
- * batches. Each is delivered once, and the periodic one's first event has its overruns. A reader
- * that slept in read sleeps on.
+ * Many timers and a periodic timer fall due during the suspend. They expire at resume in bounded
+ * batches. Each is delivered once, and the periodic timer's first event has its overruns. A reader
+ * that slept in read still sleeps.
  */
 TEST_F_TIMEOUT(suspend, many_at_resume, TIMEOUT)
 {
@@ -584,7 +584,7 @@ TEST_F_TIMEOUT(suspend, many_at_resume, TIMEOUT)
 	close(s.fd);
 }
 
-/* --- Resident timers: what is armed in the deadline table ----------------------------- */
+/* --- Resident timers: armed in the deadline table --------------------------------------- */
 
 /* A resident wheel, its table, and timers with the keys 0 to 7 */
 struct resident {
@@ -671,7 +671,7 @@ static int resident_prepare(struct resident *r, __u64 now)
 	return 0;
 }
 
-/* Wait until the timers that have an event have fired; the cancelled one is parked. */
+/* Wait until the timers that have an event have fired; the cancelled timer is parked. */
 static bool resident_ended(const struct resident *r)
 {
 	__u64 until = tw_now(CLOCK_MONOTONIC) + LONG_MS * MSEC;
@@ -756,13 +756,13 @@ TEST_F_TIMEOUT(alarm, resident, TIMEOUT)
 	ASSERT_EQ(0, resident_add(&r, 1, self->base + 8 * SEC));
 	ASSERT_EQ(TIMERWHEEL_DONE, resident_cancel(&r, 1));
 	ASSERT_EQ(TIMERWHEEL_DONE, resident_arm(&r, 1, self->base + 25 * SEC));
-	/* not later: an event that has come does not prevent suspend */
+	/* not later, because an event that has come does not prevent suspend */
 	while (tw_now(variant->id) < self->base + 22 * SEC) {
 		EXPECT_EQ(TIMERWHEEL_TABLE_ARMED, resident_state(&r, 1));
 		EXPECT_EQ(0, dev_poll(r.fd, 0));
 		ret = tw_file_write(STATE, "mem");
 		wakes += !ret;
-		/* within 2 s of a timer, be it one that was cancelled */
+		/* within 2 s of a timer, even of a cancelled timer */
 		if (ret) {
 			ASSERT_EQ(-EBUSY, ret);
 			tw_sleep(200 * MSEC);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A plain model of a wheel: what a program that made these calls, with these results,
- * must find in it. The keys are 0 to n - 1; all deadlines are absolute, so that the model
- * knows them. model_differs() compares all of it with the wheel.
+ * A plain model of a wheel: its contents after a program has made these calls, with these results.
+ * The keys are 0 to n - 1; all deadlines are absolute, so that the model knows them.
+ * model_differs() compares all of it with the wheel.
  */
 #ifndef TW_MODEL_H
 #define TW_MODEL_H
 
 #include "tw_test.h"
 
-/* A timer of the model. @state: TIMERWHEEL_WAS_*, NONE: there is no such timer. */
+/* A timer of the model. @state: TIMERWHEEL_WAS_*, NONE if the timer does not exist. */
 struct model_timer {
 	__u64 value;
 	__u64 deadline;
@@ -22,8 +22,8 @@ struct model {
 	bool manual;			/* then @now is the wheel's time */
 	__u64 now;
 	__u32 n;
-	__u32 count;			/* timers that there are */
-	__u32 peak;			/* most there ever were */
+	__u32 count;			/* number of timers */
+	__u32 peak;			/* maximum number of timers so far */
 	__u32 due;
 	struct model_timer *timer;
 	unsigned char *seen;
@@ -75,7 +75,7 @@ static inline bool model_same(struct model *m, const char *what, __u64 key, __s6
 	return false;
 }
 
-/* An element of ADD was done. False: it did what it should not have. */
+/* Process an element of ADD that was done. Returns false if the result is wrong. */
 static inline bool model_added(struct model *m, const struct timerwheel_add *add)
 {
 	struct model_timer *t = &m->timer[add->key];
@@ -114,7 +114,7 @@ static inline bool model_removed(struct model *m, const struct timerwheel_remove
 	return true;
 }
 
-/* Is this entry (of GET, LIST, DRAIN) the timer as the model has it? */
+/* Does this entry (of GET, LIST, DRAIN) match the timer of the model? */
 static inline bool model_entry(struct model *m, const struct timerwheel_entry *e)
 {
 	const struct model_timer *t = &m->timer[e->key];
@@ -136,7 +136,7 @@ static inline bool model_drained(struct model *m, const struct timerwheel_entry 
 	return true;
 }
 
-/* An event was read: exactly once, for it must have been due. */
+/* Process an event that was read exactly once; the timer must have been due. */
 static inline bool model_read(struct model *m, const struct timerwheel_event *ev)
 {
 	struct model_timer *t = &m->timer[ev->key];
@@ -152,7 +152,7 @@ static inline bool model_read(struct model *m, const struct timerwheel_event *ev
 	return true;
 }
 
-/* A MANUAL wheel's time is now that. Returns how many fell due. */
+/* Set the time of a MANUAL wheel. Returns the number of timers that fell due. */
 static inline __u32 model_advanced(struct model *m, __u64 now)
 {
 	__u32 i, due = m->due;
@@ -164,7 +164,7 @@ static inline __u32 model_advanced(struct model *m, __u64 now)
 	return m->due - due;
 }
 
-/* By LIST: the same timers, each once */
+/* Compare by LIST: the same timers, each once */
 static inline bool model_lists(struct model *m)
 {
 	static struct timerwheel_entry page[512];
@@ -188,7 +188,7 @@ static inline bool model_lists(struct model *m)
 	return model_same(m, "timers listed instead", 0, total, m->count);
 }
 
-/* By GET: found under their keys, and no others. All of them, or a thousand. */
+/* Compare by GET: found under their keys, and no others. All of them, or a thousand. */
 static inline bool model_gets(struct model *m)
 {
 	static struct timerwheel_entry ent[1024];
@@ -226,7 +226,7 @@ static inline const char *model_differs(struct model *m)
 	return same ? NULL : m->why;
 }
 
-/* Read all there is on a descriptor that does not block. NULL: it was as it should be. */
+/* Read all events of a non-blocking descriptor. Returns NULL if they were right. */
 static inline const char *model_read_all(struct model *m)
 {
 	struct timerwheel_event ev[64];
@@ -242,7 +242,7 @@ static inline const char *model_read_all(struct model *m)
 	return NULL;
 }
 
-/* Add timers @from to @to - 1, of a value and deadlines; none may fail. */
+/* Add timers @from to @to - 1 with a value and deadlines; all must succeed. */
 static inline const char *model_fill(struct model *m, __u32 from, __u32 to, __u64 value,
 				     __u64 deadline, __u64 period)
 {

@@ -6,7 +6,7 @@
  * with one element and return that element's result. If the call itself failed they return
  * TW_FAILED(errno), which is different from all results.
  *
- * No name here is one of the module's: calls that it has a function for begin with dev_.
+ * To avoid names of the module, calls that the module has a function for begin with dev_.
  */
 #ifndef TW_TEST_H
 #define TW_TEST_H
@@ -48,7 +48,7 @@
 #include "kselftest_harness.h"
 #pragma GCC diagnostic pop
 
-/* Seconds that a test may take: emulated kernels with all checkers are slow. */
+/* Timeout of a test in s; emulated kernels with all checkers are slow. */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 180
 
@@ -58,7 +58,7 @@
 #define TW_POISON	0xA5		/* every byte of an output before a call */
 #define TW_FAILED(err)	(-10000 - (err))
 
-/* Most timers that the module handles in one hold of a lock: TW_BATCH_TIMERS; fewer with a ring */
+/* Maximum number of timers in one hold of a lock: TW_BATCH_TIMERS; fewer with a ring */
 #define TW_BATCH_TIMERS	128
 
 /*
@@ -81,7 +81,7 @@ static inline struct timerwheel_mapped_ring tw_ring(struct timerwheel_ring *ring
 #define MINUTE	(60 * SEC)
 #define HOUR	(3600 * SEC)
 
-/* The ms that a test waits for what must come: longer than anything takes, in a slow guest too */
+/* Timeout of a wait in ms, long enough for a slow guest */
 #define LONG_MS	60000
 
 /* -errno if a call failed (returned -1) */
@@ -103,9 +103,9 @@ static inline bool tw_icount(void)
 }
 
 /*
- * May this test assert timing? Only if time is counted. It prints that it would, in any guest: such
- * tests must be in icount.list, or the guest with counted time does not run them and nothing is
- * asserted. scripts/vm/selfcheck compares.
+ * May this test assert timing? Only if time is counted in instructions. It prints in any guest that
+ * it would: such tests must be in icount.list, because otherwise the guest with counted time does
+ * not run them and they assert nothing. scripts/vm/selfcheck compares.
  */
 static inline bool tw_timed(void)
 {
@@ -180,7 +180,7 @@ static inline int tw_scale(void)
 
 /* --- Processes and files ------------------------------------------------ */
 
-/* How a child ended: its exit status, or 1000 + the signal that killed it */
+/* The end of a child: its exit status, or 1000 + the signal that killed it */
 static inline int tw_reap(pid_t pid)
 {
 	int status;
@@ -263,7 +263,7 @@ static inline int tw_cpu_online(int cpu, bool online)
 	return tw_file_write(path, online ? "1" : "0");
 }
 
-/* The number in a file that follows @word, or the first one; -1: there is none */
+/* The number in a file that follows @word, or the first number; -1: there is none */
 static inline long long tw_file_number(const char *path, const char *word)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -282,7 +282,7 @@ static inline long long tw_file_number(const char *path, const char *word)
 
 /*
  * Available memory in bytes, including the free pages in per-CPU lists. MemAvailable does not count
- * those, and they may be more than what a test measures.
+ * these, and they may exceed the memory that a test measures.
  */
 static inline long long tw_memory_available(void)
 {
@@ -342,7 +342,7 @@ static inline pid_t tw_engine_thread(int cpu)
 	return pid;
 }
 
-/* How many times a task has gone to sleep */
+/* The number of times that a task has gone to sleep */
 static inline long long tw_sleeps(pid_t pid)
 {
 	char path[64];
@@ -372,9 +372,10 @@ static inline bool tw_poisoned(const void *p, size_t size)
 }
 
 /*
- * Have the kernel hand out pages that are not zero, unless it zeroes them: those that were freed
- * last on this CPU are allocated first. Stay on one CPU before. In vain where the kernel zeroes all
- * pages by itself, as Debian's does unless it is booted with init_on_alloc=0.
+ * Make the kernel allocate pages that are not zero, unless it zeroes them: the pages that were
+ * freed last on this CPU are allocated first. Stay on one CPU before. This has no effect if the
+ * kernel zeroes all pages by itself, as Debian's kernel does unless it is booted with
+ * init_on_alloc=0.
  */
 static inline bool tw_dirty_pages(size_t size)
 {
@@ -382,7 +383,7 @@ static inline bool tw_dirty_pages(size_t size)
 
 	if (p == MAP_FAILED)
 		return false;
-	/* A huge page would be freed as one, and split last. */
+	/* A huge page would be freed as one page, and split last. */
 	madvise(p, size, MADV_NOHUGEPAGE);
 	tw_poison(p, size);
 	return !munmap(p, size);
@@ -521,7 +522,7 @@ static inline __u64 tw_memory_of(const int *fd, int n)
 	__u64 sum, least = ~0ULL;
 	int i, k;
 
-	/* until nothing was freed for a while */
+	/* until no memory was freed for a while */
 	for (i = 0; i < 20000; i++) {
 		for (k = 0, sum = 0; k < n; k++) {
 			if (tw_stats(fd[k], &st))
@@ -546,7 +547,7 @@ static inline __u64 tw_memory_alone(int fd)
 	return tw_memory_of(&fd, 1);
 }
 
-/* Do the counters balance? Each arming has ended in exactly one way, or not yet. */
+/* Do the counters balance? Each arming has ended in exactly one way, or has not ended. */
 static inline bool tw_balanced(const struct timerwheel_stats *s)
 {
 	return s->armed + s->rearmed == s->delivered + s->removed + s->replaced +
@@ -748,7 +749,7 @@ static inline int tw_get1(int fd, __u64 key, struct timerwheel_entry *ent)
 
 /* --- Events ------------------------------------------------------------- */
 
-/* Wait up to @ms. Returns POLLIN etc., 0 if nothing came, or -errno. */
+/* Wait up to @ms. Returns POLLIN etc., 0 if no event came, or -errno. */
 static inline int dev_poll(int fd, int ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -758,8 +759,8 @@ static inline int dev_poll(int fd, int ms)
 }
 
 /*
- * One read of up to @n events. Returns how many came, or -errno; -EPROTO if read() returned a part
- * of an event, or wrote behind the last one.
+ * One read of up to @n events. Returns the number of events, or -errno; -EPROTO if read() returned
+ * a part of an event, or wrote behind the last event.
  */
 static inline int dev_read(int fd, struct timerwheel_event *ev, size_t n)
 {
@@ -777,8 +778,8 @@ static inline int dev_read(int fd, struct timerwheel_event *ev, size_t n)
 }
 
 /*
- * Read until @n events have come or none comes for @ms; the descriptor is non-blocking. Returns how
- * many came, or -errno.
+ * Read until @n events have come or none comes for @ms; the descriptor is non-blocking. Returns the
+ * number of events, or -errno.
  */
 static inline int tw_read_all(int fd, struct timerwheel_event *ev, size_t n, int ms)
 {
