@@ -37,10 +37,10 @@ static_assert(sizeof(struct timerwheel_entry) <= TW_ELEM_LEN * sizeof(u64));
 /**
  * struct tw_kind - one of the calls
  * @len: length of an element, in u64
- * @out: index of the first u64 that is written back; all after it are, too
+ * @out: index of the first u64 that is written back, together with all that follow
  * @result: offset of the result, in bytes
  * @most: elements in a chunk
- * @many: does the operation on several elements; returns how many it has done
+ * @many: does the operation on several elements; returns the number done
  */
 struct tw_kind {
 	unsigned int len;

@@ -94,7 +94,7 @@ static noinline int tw_move_handle_slow(struct tw_ctx *ctx, u32 index, u32 gener
 	return tw_move_found(ctx, t, &lookup, deadline, ctx->flags);
 }
 
-/* MOVE. @index, @t: the timer of the handle, if it still is that one. */
+/* MOVE. @index, @t: the timer of the handle, if the handle is still valid. */
 static __always_inline int tw_move_handle(struct tw_ctx *ctx, void *arg, u32 index,
 					  struct tw_timer *t)
 {

@@ -89,12 +89,12 @@ struct tw_log;
  * struct tw_held - connections of a user that are to be aborted while a task holds their lock
  * @tree: the connections, ordered by socket; linked by tw_sock.held
  * @from: the address of the next socket that this round tries; 0: a round begins
- * @at: when it goes on, in jiffies
+ * @at: when it continues, in jiffies
  * @delay: from the end of this round to the next one, in jiffies
  * @next: when the time that the tries have used will be earned again, in ns
  * @purge: a file was closed: take its connections out
  *
- * All but @purge belongs to the worker.
+ * Only the worker uses the fields other than @purge.
  */
 struct tw_held {
 	struct rb_root tree;
@@ -106,7 +106,7 @@ struct tw_held {
 };
 
 /**
- * struct tw_user - a user who has wheels, and what they hold; or a container that has such users
+ * struct tw_user - a user who has wheels, with their memory and work; or a container of such users
  * @id: the key in tw_users
  * @is_container: it is a container, which has only @id, @files, @memory, @lock and @share
  * @container: the user's container; NULL: the user is in none; constant
@@ -121,7 +121,7 @@ struct tw_held {
  *	wheels do not need a thousand workers, and no user waits for another user's wheels.
  * @sock_files: files whose connections need the worker, linked by tw_socks.node
  * @sock_work: the worker; see sock.c
- * @held: connections whose timer waits because a task holds the lock of the socket; the worker's
+ * @held: connections whose timer waits because a task holds the lock of the socket; see sock.c
  * @share: this user's queues in the engine of each CPU, and their share of its time
  */
 struct tw_user {
@@ -364,7 +364,7 @@ struct tw_setup {
 /**
  * struct tw_sock - a connection that a timer watches
  * @node: in tw_socks.todo
- * @held: in tw_held.tree of the user, or clear; the worker's
+ * @held: in tw_held.tree of the user, or clear; only the worker uses it
  * @flags: TW_SOCK_QUEUED, TW_SOCK_ENDED
  * @acked: HALF_CLOSED: the peer's last acknowledgment at the last visit
  * @file: the file
@@ -379,8 +379,8 @@ struct tw_setup {
  * @bytes: memory charged for it
  * @event: flags of the event with which the timer ends
  * @kind: enum timerwheel_socket
- * @abort: the connection is aborted, else the event is all
- * @half_closed: HALF_CLOSED: it was, at the last visit
+ * @abort: abort the connection; otherwise only deliver an event
+ * @half_closed: HALF_CLOSED: it was half-closed at the last visit
  * @warned: the warning is on the due list; its lock
  *
  * All fields that are not constant are protected like the timer: by its base's lock while it is
@@ -450,9 +450,9 @@ struct tw_socks {
  * @table: the timers
  * @events: due timers, and their readers
  * @ring: the event ring, if there is one
- * @socks: the connections that timers watch; NULL: none ever did. Set once, under @mutex.
+ * @socks: the connections that timers watch; NULL until the first. Set once, under @mutex.
  * @clockset: reports of changes of the clock to readers
- * @alarm: in the list of files that wake the machine; empty: it does not. See alarm.c.
+ * @alarm: in the list of files that wake the machine, or empty. See alarm.c.
  * @mutex: SETUP, growth, new bases
  * @base_retry_at: after a base could not be created: the time of the next attempt, in jiffies;
  *	@mutex

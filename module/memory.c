@@ -16,7 +16,7 @@
  * no cgroup is charged for: a descriptor of the area, and a page table entry for each page. The cap
  * includes it.
  *
- * Objects that exist once for a user, however many wheels there are, are charged to no cap: struct
+ * Objects that exist once per user, for any number of wheels, are charged to no cap: struct
  * tw_user, and a struct tw_queue for each CPU and clock.
  */
 #include <linux/lockdep.h>
@@ -87,7 +87,7 @@ void *tw_alloc(size_t size)
 
 /**
  * tw_free - free memory
- * @p: what tw_alloc() returned, or NULL
+ * @p: the result of tw_alloc(), or NULL
  * @size: the size
  *
  * Other tasks may run in between, whatever the size.

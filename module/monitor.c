@@ -7,9 +7,9 @@
  * then end of file (read returns 0).
  *
  * Only one reader of a monitor reads at a time (tw_monitor.reading, a mutex, which is held while
- * user memory is written). It peeks at some events, copies them to user memory with the log
- * unlocked, and advances the cursor past the copied events. Therefore a copy that faults loses
- * nothing.
+ * user memory is written). It reads some events, copies them to user memory with the log
+ * unlocked, and advances the cursor past the copied events. Therefore a copy that faults loses no
+ * event.
  *
  * A wheel does not wait for its monitors. Another user may have the descriptor of a monitor and
  * wait for it in any number of places: 100,000 entries of epoll take only memory of that user, but
@@ -39,13 +39,13 @@
 /* Length of a monitor if the caller does not choose one. */
 #define TW_MONITOR_DEFAULT	1024U
 
-/* The longest wake-up in a turn. After a longer one, the worker does the following ones... */
+/* The longest wake-up in a turn. After a longer one, the worker does the following wake-ups. */
 #define TW_MONITOR_WAKE_NS	(50 * NSEC_PER_USEC)
 
-/* ...for at least this time, in jiffies. */
+/* The minimum time for which the worker does them, in jiffies. */
 #define TW_MONITOR_CROWDED	(10 * HZ)
 
-/* The longest time that counts for a wake-up: in a longer one, the machine may have paused. */
+/* The longest time that counts for a wake-up; in a longer time the machine may have paused. */
 #define TW_MONITOR_TOOK_NS	NSEC_PER_SEC
 
 /**

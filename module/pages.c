@@ -89,7 +89,7 @@ void *tw_piece_alloc(size_t size)
 
 /**
  * tw_piece_free - free memory in one piece
- * @p: what tw_piece_alloc() returned
+ * @p: the result of tw_piece_alloc()
  * @size: the size
  *
  * Context: process, may sleep.
@@ -141,7 +141,7 @@ void *tw_pages_alloc(size_t size)
 
 /**
  * tw_pages_free - free memory of pages
- * @p: what tw_pages_alloc() returned
+ * @p: the result of tw_pages_alloc()
  * @size: the size
  *
  * Context: process, may sleep.

@@ -15,11 +15,11 @@
  * bucket, under that bucket's lock. Therefore no operation ever waits for a resize.
  *
  * The hash has a seed for each file. As with any hash, an attacker who measures for long enough can
- * still find colliding keys. Therefore a chain has a maximum length (TW_CHAIN_MAX), which bounds
+ * still find colliding keys. Therefore a chain has a maximum length (TW_CHAIN_MAX), which limits
  * every walk under a bucket's lock; see "The hash" in README.md.
  *
  * The deadline table (deadlines.h) is created by SETUP, before the first timer, and grows with the
- * timers. So every timer has its entry, and neither expiry nor user space has to expect otherwise.
+ * timers. So every timer has its entry, and expiry and user space can rely on that.
  *
  * Free timers are moved in magazines of TW_MAGAZINE. Each base keeps up to two magazines
  * (tw_cpu_alloc(), tw_cpu_free()); the table keeps the others. Every existing index is either a
@@ -97,7 +97,7 @@ void tw_magazine_push(struct tw_table *table, u32 first, u32 count)
 	raw_spin_unlock(&table->lock);
 }
 
-/* Where the directory of @kind is. Context: tw_file.mutex, or no other code uses the table. */
+/* The address of @kind's directory. Context: tw_file.mutex, or no other code uses the table. */
 static void ***tw_dir(struct tw_table *table, enum tw_dirs kind)
 {
 	switch (kind) {

@@ -52,7 +52,7 @@ void tw_tcp_put(struct sock *sk)
 		sock_put(sk);
 }
 
-/* How much memory stays allocated while there is a reference to a socket? */
+/* The memory that stays allocated while there is a reference to a socket. */
 u32 tw_tcp_size(const struct sock *sk)
 {
 	/* sk_prot may have changed, to IPv4 (IPV6_ADDRFORM) or TLS. */
