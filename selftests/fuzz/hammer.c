@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A thread that writes to the deadline tables of resident wheels beside the calls of others: what
- * programs may do there, and what they must not. It needs neither calls nor locks. The kernel must
- * bear all of it: the checks of threads.c hold still.
+ * A thread that writes valid and garbage values to the deadline tables of resident wheels during
+ * the calls of other threads. It needs neither calls nor locks. The kernel must tolerate all of it:
+ * the checks of threads.c still hold.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void valid(const struct table *t, __u64 *p, __u64 *random)
 	__atomic_compare_exchange_n(p, &old, want, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* As no program should: any state, deadline or generation, by a plain store */
+/* As a faulty program does: any state, deadline or generation, by a plain store */
 static void nonsense(const struct table *t, __u64 *p, __u64 *random)
 {
 	__u64 old = __atomic_load_n(p, __ATOMIC_RELAXED), word = rnd(random);

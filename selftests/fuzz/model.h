@@ -140,7 +140,7 @@ __u32 model_ring_room(const struct model *m);
 bool model_table(const struct model *m);
 bool model_resident(const struct model *m);
 unsigned int generation_bits(const struct timerwheel_setup *setup);
-/* What is in an entry. */
+/* The contents of an entry. */
 __u64 mentry_word(const struct mtimer *t);
 /* Was the last arming of a timer that is pending cancelled? */
 bool mentry_cancelled(const struct mtimer *t);

@@ -124,7 +124,7 @@ void ring_after(struct test *t, const struct flow *before)
 		      moved, m->newly);
 }
 
-/* What the kernel writes at the begin of the ring, and what it must not write. */
+/* Check the fields that the kernel writes at the start of the ring, and all others. */
 void ring_check(struct test *t)
 {
 	const struct timerwheel_ring *ring = t->ring;
@@ -212,7 +212,7 @@ static void invalid_head(struct test *t, __u64 *r)
 	__atomic_store_n(&t->ring->head, t->m.ring_head, __ATOMIC_RELEASE);
 }
 
-/* What the library must advise when the reader wants to sleep. */
+/* Check the library's advice to a reader that wants to sleep. */
 static void sleep_now(struct test *t, const struct timerwheel_mapped_ring *ring)
 {
 	enum timerwheel_ring_todo must = TIMERWHEEL_RING_POLL;

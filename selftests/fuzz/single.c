@@ -289,7 +289,7 @@ static_assert(offsetof(struct timerwheel_entry, index) == PLACE);
 static_assert(offsetof(struct timerwheel_add, generation) == PLACE + 4);
 static_assert(offsetof(struct timerwheel_entry, generation) == PLACE + 4);
 
-/* What the element that was done @is says of its timer in a wheel with a ring. */
+/* Apply to the model the result of a done element, @is, in a wheel with a ring. */
 static void catch_up(struct test *t, unsigned int op, const union elem *e, const char *is)
 {
 	struct mtimer *timer;

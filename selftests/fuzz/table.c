@@ -184,7 +184,7 @@ void table_ended(struct test *t, const struct mtimer *timer)
 
 enum { ARM, REFRESH, CANCEL, WAYS };
 
-/* What the library must answer. */
+/* The expected answer of the library. */
 static enum timerwheel_answer answer_of(const struct model *m, const struct mtimer *t,
 					unsigned int way, __u64 want)
 {

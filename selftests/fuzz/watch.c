@@ -71,7 +71,7 @@ void watch_open(struct test *t, int ret, unsigned int errors)
 	watch->events = 0;
 }
 
-/* What the monitor has missed by now. Returns the number of events that wait, with that report. */
+/* Count missed events of a monitor. Returns the number of waiting events, with that report. */
 static size_t waiting(const struct test *t, struct watch *watch)
 {
 	__u64 behind = t->m.delivered - watch->next;

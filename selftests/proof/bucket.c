@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * table.h, tw_bucket_of(), tw_chain_of(): a hash belongs to a bucket and a chain that exist, and
- * when the table grows by one bucket, only keys of the one that is split move, and to the new one.
+ * table.h, tw_bucket_of(), tw_chain_of(): a hash belongs to an existing bucket and chain. When the
+ * table grows by one bucket, only keys of the split bucket move, and they move to the new bucket.
  *
  * Assumed: at least one bucket, at most 2^31 (table.c); any hash.
  */

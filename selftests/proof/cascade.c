@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * wheel.c, tw_cascade(); slots.h, tw_place(): a timer of an upper slot that is opened goes to a
- * lower level. One that was postponed beyond the slot goes anywhere except to the list that it
- * comes from, and so does one of level 0 that is visited before its deadline. So a batch ends. None
- * goes behind the cursor, and the rest of the slot stays where it was.
+ * lower level. A timer that was postponed beyond the slot goes to any list except its previous
+ * list. The same holds for a timer of level 0 that is visited before its deadline. So a batch ends.
+ * No timer goes behind the cursor, and the rest of the slot stays in place.
  *
  * Assumed: the cursor is between the beginning of the previous slot and the beginning of this slot
  * (next-job.c), or at most at this slot on level 0; a timer does not belong to a tick before its
@@ -30,7 +30,7 @@ int main(void)
 
 	tw_wheel_init(&w, &pool, head, occupied, SLOTS, 1, 0);
 	list = LEVEL * w.level_size + (slot & (w.level_size - 1));
-	/* There may be a timer where it goes. */
+	/* Its new list may already have a timer. */
 	head[proof_within(0, ARRAY_SIZE(head) - 1)] = 3;
 	head[list] = 1;
 	t->next = next;

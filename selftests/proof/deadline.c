@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * clock.h: the deadline that a caller asks for is exact, in integers without end, and clamped to
- * 0 ... TIMERWHEEL_TIME_MAX.
+ * clock.h: the deadline that a caller requests is computed exactly, as if in unlimited integers,
+ * and then clamped to 0 ... TIMERWHEEL_TIME_MAX.
  *
  * Assumed: the clock is at most TIMERWHEEL_TIME_MAX (292 years), and the offset of a time namespace
- * less than half of that in either direction (the kernel's proc_timens_set_offset()).
+ * less than half of this in either direction (the kernel's proc_timens_set_offset()).
  */
 #include "proof.h"
 #include "clock.h"

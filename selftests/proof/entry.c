@@ -7,8 +7,8 @@
  * The states are distinct.
  *
  * Assumed: TW_GENERATION_BITS_MIN to _MAX bits (setup.c); offsets of time namespaces below 2^62 in
- * either direction. The last 2^bits ns of time, in either namespace, cannot be stored: deadlines
- * there become the last one that can.
+ * either direction. Deadlines in the last 2^bits ns of time, in either namespace, cannot be stored:
+ * they become the last deadline that can be stored.
  */
 #include "proof.h"
 #include "internal.h"
@@ -41,7 +41,7 @@ int main(void)
 	tw_deadline_apply(&pool, &t, entry);
 	PROVE(t.deadline == before, "an entry of the former owner does not count");
 
-	/* Anything */
+	/* Any entry */
 	tw_deadline_apply(&pool, &t, any);
 	PROVE(t.deadline >= before && t.deadline <= TIMERWHEEL_TIME_MAX, "postponed at most");
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * slots.h, tw_fire_tick(): with slack a timer fires at the tick, of those that it may, that the
- * largest power of two divides; and a timer that is postponed, or gets more slack, does not fire at
- * an earlier tick. So a timer in a slot never belongs to a tick before the slot, and may stay there
- * (tw_can_stay() in ops.h).
+ * slots.h, tw_fire_tick(): with slack a timer fires at the permitted tick that the largest power of
+ * two divides. A timer that is postponed, or gets more slack, does not fire at an earlier tick. So
+ * a timer in a slot never belongs to a tick before the slot, and may stay there (tw_can_stay() in
+ * ops.h).
  *
- * With a tick of 1 ns and no bias the first tick is the deadline, so the proof is for any first
- * tick. Of other ticks: a larger dividend does not have a smaller quotient.
+ * With a tick of 1 ns and no bias the first tick is the deadline, so the proof covers any first
+ * tick. For other ticks, a larger dividend does not have a smaller quotient.
  */
 #include "proof.h"
 #include "slots.h"
 
-/* The largest power of two that divides a tick, in a form that can be compared: 0 is the most */
+/* The largest power of two that divides a tick, in a comparable form: 0 is the largest */
 static u64 divided_by(u64 tick)
 {
 	return (tick & -tick) - 1;

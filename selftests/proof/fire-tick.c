@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * slots.h, tw_fire_tick(); ops.h, tw_slack_ticks(): the tick at which a timer fires does not begin
- * before its deadline. Without slack it is the first such tick, with slack at most that much later.
- * No sum overflows, and neither does the time of the tick, at the end of time either.
+ * before its deadline. Without slack it is the first such tick, with slack at most the slack later.
+ * No sum overflows, and neither does the time of the tick, even at the largest time.
  *
  * Assumed: deadlines up to TIMERWHEEL_TIME_MAX (clock.h, deadlines.h), ticks up to TW_TICK_MAX
  * (setup.c), a bias up to TW_BIAS_MAX (cpu.c); any slack.

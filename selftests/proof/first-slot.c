@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * wheel.c, tw_first_slot(): of the slots of a level that are not empty it finds the nearest after
- * the cursor, however the level wraps around, and none is skipped.
+ * wheel.c, tw_first_slot(): finds the nearest slot of a level after the cursor that is not empty,
+ * however the level wraps around, without skipping any.
  *
  * Assumed: levels and slots as tw_wheel_init() makes them (levels.c); slots that are not empty
- * belong to the 2 * S from the cursor's on (place.c, next-job.c); ticks end long before 2^64
- * (fire-tick.c).
+ * belong to the 2 * S slots from the cursor's slot (place.c, next-job.c); ticks end long before
+ * 2^64 (fire-tick.c).
  */
 #include "proof.h"
 #include "wheel.c"
@@ -31,7 +31,7 @@ int main(void)
 	base = level * w.level_size;
 	from = w.cursor >> (level * w.shift);
 	near = proof_within(from, from + w.level_size - 1);
-	/* It is there, or this stands for none at all: the bit of another level. */
+	/* It exists, or the bit of another level stands for none at all. */
 	proof_witness = nondet_bool() ? base + (near & (w.level_size - 1)) : base + w.level_size;
 
 	any = tw_first_slot(&w, level, &slot);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * wheel.c, tw_wheel_levels(), tw_wheel_lists(), tw_wheel_init(): the levels cover each tick of
- * 64-bit time and are as few as that takes, no shift is by 64 or more, numbers of lists fit beside
- * TW_HEAD, and "reach" has the lowest level for each distance.
+ * 64-bit time with the minimum number of levels, no shift is by 64 or more, numbers of lists fit
+ * beside TW_HEAD, and "reach" has the lowest level for each distance.
  *
- * Assumed: slots as SETUP grants them (setup.c), any tick but 0.
+ * Assumed: slots as SETUP grants them (setup.c), any tick except 0.
  */
 #include "proof.h"
 #include "wheel.c"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * wheel.c, tw_next_job(): of all jobs that may be done now it chooses the one that is late first,
- * and a cascade before an expiry. Nothing is to be done before the tick that it sets as work. The
- * cursor that tw_wheel_collect() then sets does not pass the beginning of any slot that is not
- * empty, and is at most one slot before the slot of the job.
+ * wheel.c, tw_next_job(): of all jobs that may be done now it chooses the job that is late first,
+ * and a cascade before an expiry. No job is due before the tick that it sets as work. The cursor
+ * that tw_wheel_collect() then sets does not pass the beginning of any slot that is not empty, and
+ * is at most one slot before the slot of the job.
  *
- * Assumed: no slot that is not empty begins before the cursor (place.c for new ones, and here);
- * all that first-slot.c assumes.
+ * Assumed: no slot that is not empty begins before the cursor (place.c for new slots, and here);
+ * all assumptions of first-slot.c.
  */
 #include "proof.h"
 #include "wheel.c"
@@ -18,9 +18,7 @@
 
 static struct tw_wheel w;
 
-/*
- * A slot that is not empty: it does not begin before the cursor, and an upper one is not the first.
- */
+/* A slot that is not empty does not begin before the cursor; an upper slot is not the first. */
 static void assume_slot(unsigned int level, u64 slot)
 {
 	u64 from = w.cursor >> (level * SHIFT);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * slots.h, __tw_place(); wheel.c, tw_wheel_open_slot(): a timer goes to the slot of its tick, in
- * the lowest level whose slots, from the cursor's on, include that; the list is one of the wheel's.
- * A slot of an upper level is at least the second after the cursor's, so its cascade may not begin
- * yet. A slot that was empty is accounted for, with the tick from which there is work.
+ * the lowest level whose slots, from the cursor's slot, include this tick; the list is a list of
+ * the wheel. A slot of an upper level is at least the second after the cursor's slot, so its
+ * cascade may not begin yet. A slot that was empty is accounted for, with the tick from which there
+ * is work.
  *
  * Assumed: ticks up to U64_MAX / w->tick, as tw_fire_tick() and the clock make them (fire-tick.c);
  * the wheel is as tw_wheel_init() made it.
@@ -31,7 +32,7 @@ int main(void)
 	top = proof_division.quotient;
 	cursor = proof_within(0, top);
 	tick = proof_within(0, top);
-	/* Its list may have a timer already. */
+	/* Its list may already have a timer. */
 	used = proof_within(0, ARRAY_SIZE(head) - 1);
 	head[used] = 2;
 	before = nondet_u64();
@@ -46,7 +47,7 @@ int main(void)
 	shift = level * SHIFT;
 	from = cursor >> shift;
 	place = list & (2 * SLOTS - 1);
-	/* The slot that tw_first_slot() takes this place for */
+	/* The slot that tw_first_slot() derives from this place */
 	b = from + ((place - from) & (2 * SLOTS - 1));
 	tick = max(tick, cursor);
 	PROVE(b == tick >> shift, "the slot of its tick");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * resident.c, tw_resident_visit(): whatever programs write to the entry, at any time, a resident
- * timer does not fire or park before its deadline, it ends in exactly one way, and after it the
- * entry says which.
+ * timer does not fire or park before its deadline, and it ends in exactly one way, which the entry
+ * then shows.
  *
  * Assumed: times up to TIMERWHEEL_TIME_MAX; bits and offsets as in entry.c.
  */
