@@ -184,6 +184,14 @@ static inline void bit_spin_unlock(int bit, unsigned long *word)
 }
 
 /* A single instruction, as in the kernel */
+static inline void kcsan_disable_current(void)
+{
+}
+
+static inline void kcsan_enable_current(void)
+{
+}
+
 static inline void __bit_spin_unlock(int bit, unsigned long *word)
 {
 	*word &= ~BIT(bit);
