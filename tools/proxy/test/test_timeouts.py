@@ -94,8 +94,9 @@ def test_half_close():
     began = time.monotonic()
     client.shutdown(socket.SHUT_WR)
     check(ended(far, 5)[1] == 'eof', 'the end of file was not passed on')
-    at, _ = ended(client, 10)
+    at, how = ended(client, 10)
     between(at - began, 2 * UNIT, 2 * UNIT + late(), 'closed after')
+    check(how == 'eof', 'the client saw a reset')
     proxy.wait_metric('closed_total{end="half-closed-timeout"}', 1)
 
 
