@@ -610,7 +610,7 @@ static bool bytes_missing(const struct conn *conn, enum end end)
 
 	for (side = conn->side; side < conn->side + 2; side++) {
 		if (socket_unread(side->fd) || socket_unacked(side->fd) ||
-		    socket_failed(side->fd) ||
+		    socket_failed(side->fd) || socket_has_gap(side->fd) ||
 		    (!silent && !side->eof && socket_receives(side->fd)))
 			return true;
 	}

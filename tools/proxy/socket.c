@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See socket.h. */
 #include <arpa/inet.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -126,6 +127,18 @@ unsigned int socket_unread(int fd)
 unsigned int socket_unacked(int fd)
 {
 	return queued(fd, SIOCOUTQ);
+}
+
+bool socket_has_gap(int fd)
+{
+	uint32_t memory[SK_MEMINFO_VARS] = { };
+	socklen_t len = sizeof(memory);
+	struct state state;
+
+	/* The kernel keeps an end of file in the memory that it counts. No byte follows that. */
+	return state_of(fd, &state) && !fin_received(state.state) &&
+	       !getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &len) &&
+	       memory[SK_MEMINFO_RMEM_ALLOC];
 }
 
 bool socket_failed(int fd)

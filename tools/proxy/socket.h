@@ -86,6 +86,16 @@ unsigned int socket_unread(int fd);
 unsigned int socket_unacked(int fd);
 
 /**
+ * socket_has_gap - have bytes arrived at a TCP socket while an earlier byte is missing?
+ * @fd: the socket, whose bytes were all read, or -1
+ *
+ * The network has lost the missing byte. The bytes after it cannot be read.
+ *
+ * Return: true if bytes wait for a missing byte.
+ */
+bool socket_has_gap(int fd);
+
+/**
  * socket_failed - does a socket have an error that no call has reported yet?
  * @fd: the socket, or -1
  *

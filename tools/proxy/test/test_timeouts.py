@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """That each timeout fires, in time and not early, and that bytes put it off."""
 
+import ctypes
 import select
 import signal
 import socket
+import struct
 import threading
 import time
 
@@ -92,8 +94,9 @@ def test_half_close():
     began = time.monotonic()
     client.shutdown(socket.SHUT_WR)
     check(ended(far, 5)[1] == 'eof', 'the end of file was not passed on')
-    at, _ = ended(client, 10)
+    at, how = ended(client, 10)
     between(at - began, 2 * UNIT, 2 * UNIT + late(), 'closed after')
+    check(how == 'eof', 'the client saw a reset')
     proxy.wait_metric('closed_total{end="half-closed-timeout"}', 1)
 
 
@@ -203,6 +206,55 @@ def test_idle_keepalive():
     between(at - began, idle, idle + late(), 'closed after')
     check(how == 'eof', 'the client saw a reset')
     far.close()
+
+
+def losing_listener(byte):
+    """A listening socket, at which each segment that begins with @byte is lost."""
+    def step(code, if_true, if_false, value):
+        return struct.pack('HBBI', code, if_true, if_false, value)
+
+    program = [
+        step(0x30, 0, 0, 12),           # the length of the header is in this byte
+        step(0x54, 0, 0, 0xf0),
+        step(0x74, 0, 0, 2),
+        step(0x07, 0, 0, 0),
+        step(0x80, 0, 0, 0),            # the length of the segment
+        step(0x1c, 0, 0, 0),
+        step(0x15, 2, 0, 0),            # a segment without bytes
+        step(0x50, 0, 0, 0),            # the first byte
+        step(0x15, 1, 0, byte[0]),
+        step(0x06, 0, 0, 0xffffffff),
+        step(0x06, 0, 0, 0),
+    ]
+    listener = socket.create_server(('127.0.0.1', 0))
+    code = ctypes.create_string_buffer(b''.join(program))
+    # SO_ATTACH_FILTER. The accepted sockets inherit it.
+    listener.setsockopt(socket.SOL_SOCKET, 26,
+                        struct.pack('HP', len(program), ctypes.addressof(code)))
+    return listener
+
+
+def test_end_after_loss():
+    """A client sends three segments, and the network loses the second one. Each timeout must end in a
+    reset, because the third segment has arrived, and the server does not have its bytes."""
+    for timeout in 'idle', 'half-closed', 'lifetime':
+        listener = losing_listener(b'2')
+        server = Server()
+        proxy = Proxy(server.address, f'--{timeout}', f'{3 * UNIT * 1000:.0f}ms',
+                      passed=[(listener.fileno(), 'proxy.socket')])
+        client = socket.create_connection(listener.getsockname())
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        far = server.accept()
+        if timeout == 'half-closed':
+            far.shutdown(socket.SHUT_WR)
+            check(ended(client, 5)[1] == 'eof', 'the end of file was not forwarded')
+        for segment in b'1', b'2', b'3':
+            client.sendall(1000 * segment)
+        check(read_to_reset(far) == 1000 * b'1', 'the server has other bytes')
+        if timeout != 'half-closed':
+            check(ended(client, 5)[1] == 'reset', 'the client saw an end of file')
+        check(proxy.metrics()[f'closed_total{{end="{timeout}-timeout"}}'] == 1,
+              f'not counted as {timeout}')
 
 
 def test_lifetime_resets():

@@ -42,3 +42,4 @@ expired: a client that is gone has no connect timeout; proxy/run:connect_after_r
 close: a reset that was not reported yet is an end of file; proxy/run:stop_after_reset proxy/run:lifetime_after_reset; s/^\t\t    socket_failed(side->fd) ||/\t\t    0 ||/
 close: epoll goes on to watch a socket that others have open; proxy/run:copied_descriptors; s/^\tif (side->watched)$/\tif (conn->stored \&\& side->watched)/
 close: an end in the middle of a transfer is an end of file; proxy/run:lifetime_in_transfer proxy/run:stop_in_transfer; s/(!silent \&\& !side->eof \&\& socket_receives(side->fd))/0/
+close: bytes after a lost byte are ignored; proxy/run:end_after_loss; s/ || socket_has_gap(side->fd) ||/ ||/
