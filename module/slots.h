@@ -60,7 +60,7 @@ static __always_inline void __tw_place(struct tw_wheel *w, struct tw_timer **pag
 			b >>= w->shift;
 		}
 	}
-	list += b & (w->level_size - 1);
+	list += b & w->level_mask;
 	strand = list + w->strand[index % TW_STRANDS];
 	first = w->head[strand];
 	t->prev = TW_HEAD | strand;

@@ -151,6 +151,7 @@ void tw_wheel_init(struct tw_wheel *w, const struct tw_pool *pool, u32 *head,
 	w->tick = tick;
 	w->shift = ilog2(slots);
 	w->level_size = 2 * slots;
+	w->level_mask = w->level_size - 1;
 	w->levels = tw_wheel_levels(slots, tick);
 	w->lists = tw_wheel_lists(slots, tick);
 	w->strands = 1;
@@ -493,7 +494,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	struct tw_timer *t;
 	u64 late;
 
-	for (; turn && left; left--) {
+	for (; left && turn; left--) {
 		t = turn->t;
 		index = turn->index;
 		next = t->next;
@@ -563,7 +564,7 @@ static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned i
 	struct tw_timer *t;
 	u32 index, next;
 
-	for (; turn && left; left--) {
+	for (; left && turn; left--) {
 		t = turn->t;
 		index = turn->index;
 		next = t->next;

@@ -66,6 +66,7 @@ struct tw_due_list {
  * @cursor: no timer in a slot belongs to a tick before this one
  * @work: there is nothing to do before this tick
  * @level_size: slots of each level: 2 * S
+ * @level_mask: @level_size - 1
  * @busy: a bit for each level, set if the level may hold timers
  * @shift: log2 of S: a slot spans S slots of the level below
  * @levels: number of levels
@@ -97,6 +98,7 @@ struct tw_wheel {
 	u64 cursor;
 	u64 work;
 	u32 level_size;
+	u32 level_mask;
 	u32 busy;
 	u8 shift;
 	u8 levels;
