@@ -466,6 +466,20 @@ static inline enum timerwheel_answer timerwheel_table_cancel(const struct timerw
 }
 
 /**
+ * timerwheel_table_prefetch - load the entry of a timer into the processor's cache
+ * @table: the deadline table
+ * @index: index of the timer, from ADD, GET or LIST
+ *
+ * With very many timers, most entries are in no cache. A program that knows which timers it will
+ * arm, refresh or cancel next, for example after epoll_wait(), calls this for each of them first.
+ * The program then does not wait for the memory once per timer. This changes nothing else.
+ */
+static inline void timerwheel_table_prefetch(const struct timerwheel_table *table, uint32_t index)
+{
+	__builtin_prefetch(&table->entries[index], 1);
+}
+
+/**
  * timerwheel_arm - timerwheel_table_arm() for languages that cannot use inline functions
  * @wheel: the wheel, with its deadline table
  * @index: index of the timer

@@ -217,6 +217,45 @@ static size_t tw_cpu_size(const struct tw_setup *setup)
 	return sizeof(struct tw_cpu) + BITS_TO_LONGS(lists) * sizeof(long) + lists * sizeof(u32);
 }
 
+/* Size of the heads of all strands of a large wheel. */
+static size_t tw_cpu_heads_size(const struct tw_setup *setup)
+{
+	return tw_wheel_lists(setup->slots, setup->tick) * TW_STRANDS * sizeof(u32);
+}
+
+/**
+ * tw_cpu_spread - give the lists of this CPU's base more strands once it has many timers
+ * @file: the file
+ *
+ * See "Strands" in wheel.c. This only saves time, so errors are ignored. After a failed allocation,
+ * another one is tried after a second at the earliest.
+ *
+ * Context: process, may sleep; tw_file.mutex is held, no other lock.
+ */
+void tw_cpu_spread(struct tw_file *file)
+{
+	size_t size = tw_cpu_heads_size(&file->setup);
+	struct tw_cpu *cpu;
+	u32 *heads;
+
+	lockdep_assert_held(&file->mutex);
+	cpu = file->cpu[tw_is_manual(file) ? 0 : raw_smp_processor_id()];
+	if (!cpu || !tw_wheel_large(&cpu->wheel) ||
+	    time_before64(get_jiffies_64(), file->base_retry_at))
+		return;
+	if (tw_charge(file, tw_alloc_size(size)))
+		return;
+	heads = tw_alloc(size);
+	if (!heads) {
+		tw_uncharge(file, tw_alloc_size(size));
+		file->base_retry_at = get_jiffies_64() + HZ;
+		return;
+	}
+	tw_lock_bh(&cpu->lock);
+	tw_wheel_spread(&cpu->wheel, heads);
+	tw_unlock_bh(&cpu->lock);
+}
+
 /*
  * Create the base of this CPU. May sleep. If memory is short or the user is at the cap, and there
  * is another base to use, try this only once per second: each failing allocation makes the kernel
@@ -486,6 +525,8 @@ static void tw_cpu_delete(struct tw_cpu *cpu)
 
 	if (cpu->queue)
 		tw_engine_queue_put(cpu->queue);
+	if (cpu->wheel.strands > 1)
+		tw_free(cpu->wheel.head, tw_cpu_heads_size(setup));
 	tw_free(cpu, tw_cpu_size(setup));
 }
 

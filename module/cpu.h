@@ -72,5 +72,6 @@ void tw_cpu_close(struct tw_file *file);
 void tw_cpu_free_all(struct tw_file *file);
 void tw_cpu_reset(struct tw_file *file);
 void tw_cpu_barrier(struct tw_file *file);
+void tw_cpu_spread(struct tw_file *file);
 
 #endif /* TW_CPU_H */

@@ -23,24 +23,27 @@
 static inline u64 tw_fire_tick(const struct tw_wheel *w, const struct tw_timer *t)
 {
 	u64 first = div64_u64(t->deadline + w->bias + w->tick - 1, w->tick);
-	u64 last = first + t->slack;
+	u64 last;
 
-	if (likely(first == last))
+	if (likely(!t->slack))
 		return first;
+	last = first + t->slack;
 	return last & (~0ULL << (fls64((first - 1) ^ last) - 1));
 }
 
 /**
  * __tw_place - put a timer into the slot of a tick, without counting it as pending
  * @w: the wheel
+ * @pages: tw_pool_pages()
  * @index: the timer's index
  * @t: the timer
  * @tick: the tick; a tick before the cursor means the cursor's tick
  */
-static __always_inline void __tw_place(struct tw_wheel *w, u32 index, struct tw_timer *t, u64 tick)
+static __always_inline void __tw_place(struct tw_wheel *w, struct tw_timer **pages, u32 index,
+				       struct tw_timer *t, u64 tick)
 {
 	u64 b = max(tick, w->cursor), delta = b - w->cursor;
-	unsigned int list = 0, shift = 0;
+	unsigned int list = 0, shift = 0, strand;
 	u32 first;
 
 	if (delta >= w->level_size) {
@@ -57,14 +60,15 @@ static __always_inline void __tw_place(struct tw_wheel *w, u32 index, struct tw_
 			b >>= w->shift;
 		}
 	}
-	list += b & (w->level_size - 1);
-	first = w->head[list];
-	t->prev = TW_HEAD | list;
-	w->head[list] = index;
+	list += b & w->level_mask;
+	strand = list + w->strand[index % TW_STRANDS];
+	first = w->head[strand];
+	t->prev = TW_HEAD | strand;
+	w->head[strand] = index;
 	t->next = first;
-	/* If the slot was not empty, the wheel has already accounted for it. */
+	/* If the strand was not empty, the wheel has already accounted for it. */
 	if (likely(first))
-		tw_timer_at(w->pool, first)->prev = index;
+		tw_timer_in_pages(pages, first)->prev = index;
 	else
 		tw_wheel_open_slot(w, list, b);
 }
@@ -72,12 +76,14 @@ static __always_inline void __tw_place(struct tw_wheel *w, u32 index, struct tw_
 /**
  * tw_place - put a timer into its slot, without counting it as pending
  * @w: the wheel
+ * @pages: tw_pool_pages()
  * @index: the timer's index
  * @t: the timer
  */
-static __always_inline void tw_place(struct tw_wheel *w, u32 index, struct tw_timer *t)
+static __always_inline void tw_place(struct tw_wheel *w, struct tw_timer **pages, u32 index,
+				     struct tw_timer *t)
 {
-	__tw_place(w, index, t, tw_fire_tick(w, t));
+	__tw_place(w, pages, index, t, tw_fire_tick(w, t));
 }
 
 /**
@@ -104,7 +110,7 @@ static inline void tw_wheel_catch_up(struct tw_wheel *w, u64 now)
  */
 static __always_inline void tw_wheel_insert(struct tw_wheel *w, u32 index, struct tw_timer *t)
 {
-	tw_place(w, index, t);
+	tw_place(w, tw_pool_pages(w->pool), index, t);
 	w->pending++;
 }
 

@@ -424,6 +424,7 @@ int tw_table_grow(struct tw_file *file)
 	smp_store_release(&table->made, table->made + n);
 	tw_magazine_push(table, first, n);
 	local_bh_enable();
+	tw_cpu_spread(file);
 	goto unlock;
 full:
 	if (tw_cpu_reclaim(file))

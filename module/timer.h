@@ -65,9 +65,8 @@ enum tw_stay {
  * @slack: number of ticks by which it may be late to share a wake-up. In the first timer of a
  *	magazine: the number of timers in the magazine.
  * @hash_next: next in its hash chain. In the first timer of a magazine: the next magazine.
- * @next: next in its slot or backlog, on the due list or on a free list
- * @prev: previous timer in that list; for the first of a slot or backlog, TW_HEAD and the number of
- *	the list
+ * @next: next in its strand of a slot or backlog, on the due list or on a free list
+ * @prev: previous timer in that list; for the first of a strand, TW_HEAD and the strand's number
  * @cpu: the CPU of the base whose wheel it is in, or was in last
  * @state: enum tw_state
  * @stay: enum tw_stay; selects @period, @chain or @sock

@@ -14,12 +14,14 @@
  * A timer goes to the lowest level whose 2 * S slots, counted from the cursor, include its tick.
  * Therefore insertion and removal are O(1), whatever the delay and the number of timers.
  *
- * Early cascades -------------- When the time of an upper slot approaches, its timers cascade: they
- * move to lower levels. An upper slot may hold a million timers, some of them due in its very first
- * tick. Therefore it is opened one slot early: slot b of level n begins at tick b * S^n, and its
- * cascade may begin at (b - 1) * S^n. This is why a level has 2 * S slots instead of S: all ticks
- * from there to the end of the slot fit the level below. A cascade may take several batches
- * (@budget). The slot's list is its only state, so REMOVE finds a timer that has not moved yet.
+ * Early cascades
+ * --------------
+ * When the time of an upper slot approaches, its timers cascade: they move to lower levels. An
+ * upper slot may hold a million timers, some of them due in its very first tick. Therefore it is
+ * opened one slot early: slot b of level n begins at tick b * S^n, and its cascade may begin at
+ * (b - 1) * S^n. This is why a level has 2 * S slots instead of S: all ticks from there to the end
+ * of the slot fit the level below. A cascade may take several batches (@budget). The slot's list is
+ * its only state, so REMOVE finds a timer that has not moved yet.
  *
  * The order of work
  * -----------------
@@ -32,9 +34,11 @@
  * cascade comes before an expiry. Therefore ticks are expired in order, and a large cascade does
  * not delay them unless it is late itself.
  *
- * The cursor ---------- Invariant: no timer in a slot belongs to a tick before the cursor. (A timer
- * that is inserted after its tick goes to the cursor's tick.) Hence no level holds a slot before
- * the cursor's slot. From there a level has 2 * S slots, so two slots never share a place.
+ * The cursor
+ * ----------
+ * Invariant: no timer in a slot belongs to a tick before the cursor. (A timer that is inserted
+ * after its tick goes to the cursor's tick.) Hence no level holds a slot before the cursor's slot.
+ * From there a level has 2 * S slots, so two slots never share a place.
  *
  * The order of work keeps the invariant. When slot b of level n is opened at @now, all work that
  * was late before b * S^n is done, and all work that may not be done yet begins after @now.
@@ -43,16 +47,39 @@
  * was postponed since it was queued can go to any place except its old one: as long as the slot is
  * not empty, that place stands for ticks b * S^n to (b + 1) * S^n, and these fit the level below.
  *
- * Oversized ticks --------------- A million timers may be due in one tick. If the budget of the
- * caller's last batch for a while (@last) ends in the middle of a slot that is late, the rest of
- * its list becomes a separate list, a backlog, and later ticks go first. Therefore a burst does not
- * delay other timers. The same applies to an upper slot whose cascade is late.
+ * Oversized ticks
+ * ---------------
+ * A million timers may be due in one tick. If the budget of the caller's last batch for a while
+ * (@last) ends in the middle of a slot that is late, the rest of its list becomes a separate list,
+ * a backlog, and later ticks go first. Therefore a burst does not delay other timers. The same
+ * applies to an upper slot whose cascade is late.
  *
- * Visits ------ A timer may be postponed while it stays in its slot: by MOVE to a later time, by
- * its entry in the deadline table, or because the clock was set back. When the slot is expired or
- * cascaded, the timer is queued again for its current deadline. This is one visit, however often
- * the timer was postponed. If its deadline is moved to an earlier time, the timer must be removed
- * and inserted again.
+ * Visits
+ * ------
+ * A timer may be postponed while it stays in its slot: by MOVE to a later time, by its entry in the
+ * deadline table, or because the clock was set back. When the slot is expired or cascaded, the
+ * timer is queued again for its current deadline. This is one visit, however often the timer was
+ * postponed. If its deadline is moved to an earlier time, the timer must be removed and inserted
+ * again.
+ *
+ * Strands
+ * -------
+ * With a million timers, most timers of a slot are in no cache, and the address of the next timer
+ * is in the timer that has not arrived yet. A walk along one chain waits for the memory once per
+ * timer. Therefore each list of a large wheel has TW_STRANDS strands. A strand is a chain of its
+ * own, and a walk visits the strands in turn. The visit of a timer prefetches the next timer of its
+ * strand, and one timer of each other strand is visited before that timer is needed. Only timers
+ * of the list are prefetched, whatever was removed from it.
+ *
+ * The lower bits of a timer's index select its strand. The number of a strand is the number of its
+ * list plus a distance (tw_wheel.strand), which takes three instructions at insertion and none at
+ * removal. All strands of a list share a bit of @occupied.
+ *
+ * The heads of all strands take 4 * TW_STRANDS bytes per list, 99 kB in a wheel with the default
+ * settings. Therefore a new wheel has one strand per list, and all distances are 0. When it has
+ * TW_STRAND_TIMERS pending timers per list, it gets a larger array (tw_wheel_spread()). The first
+ * strands keep their numbers, and their timers stay where they are. So the first strand of a list
+ * may have any timers. This does no harm, because a timer is removed by its links.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -124,7 +151,10 @@ void tw_wheel_init(struct tw_wheel *w, const struct tw_pool *pool, u32 *head,
 	w->tick = tick;
 	w->shift = ilog2(slots);
 	w->level_size = 2 * slots;
+	w->level_mask = w->level_size - 1;
 	w->levels = tw_wheel_levels(slots, tick);
+	w->lists = tw_wheel_lists(slots, tick);
+	w->strands = 1;
 	for (; bit < 64; bit++) {
 		while (BIT_ULL(bit) >> (level * w->shift) >= w->level_size)
 			level++;
@@ -142,22 +172,58 @@ static u64 tw_work_tick(const struct tw_wheel *w, unsigned int level, u64 b)
 }
 
 /**
- * tw_wheel_set_first - set the first timer of a list
- * @w: the wheel
- * @list: the list
- * @first: index of the timer; 0: the list is empty from now on
+ * tw_wheel_spread - give the lists of a wheel TW_STRANDS strands: see "Strands"
+ * @w: the wheel, whose lists have one strand
+ * @head: an array of TW_STRANDS * @w->lists elements, zeroed. It replaces the array of
+ *	tw_wheel_init().
  */
-void tw_wheel_set_first(struct tw_wheel *w, unsigned int list, u32 first)
+void tw_wheel_spread(struct tw_wheel *w, u32 *head)
 {
-	w->head[list] = first;
-	if (first)
-		tw_timer_at(w->pool, first)->prev = TW_HEAD | list;
-	else
-		__clear_bit(list, w->occupied);
+	unsigned int i;
+
+	memcpy(head, w->head, w->lists * sizeof(*head));
+	w->head = head;
+	w->strands = TW_STRANDS;
+	for (i = 0; i < TW_STRANDS; i++)
+		w->strand[i] = i * w->lists;
+}
+
+/* Has no strand of @list a timer? */
+static bool tw_list_empty(const struct tw_wheel *w, unsigned int list)
+{
+	unsigned int i;
+
+	for (i = 0; i < w->strands; i++)
+		if (w->head[list + w->strand[i]])
+			return false;
+	return true;
 }
 
 /**
- * tw_wheel_open_slot - account for a slot that is no longer empty
+ * tw_wheel_set_first - set the first timer of a strand
+ * @w: the wheel
+ * @strand: the strand
+ * @first: index of the timer; 0: the strand is empty from now on
+ */
+void tw_wheel_set_first(struct tw_wheel *w, unsigned int strand, u32 first)
+{
+	unsigned int list = strand;
+
+	w->head[strand] = first;
+	if (first) {
+		tw_timer_at(w->pool, first)->prev = TW_HEAD | strand;
+		return;
+	}
+	if (w->strands > 1) {
+		list %= w->lists;
+		if (!tw_list_empty(w, list))
+			return;
+	}
+	__clear_bit(list, w->occupied);
+}
+
+/**
+ * tw_wheel_open_slot - account for a slot with a strand that is no longer empty
  * @w: the wheel
  * @list: the slot's list
  * @b: the slot's number
@@ -216,19 +282,24 @@ static u64 tw_slot_tick(const struct tw_wheel *w, unsigned int level, u64 b, uns
 {
 	u64 begin = b << (level * w->shift);
 	u64 first = begin + BIT_ULL(level * w->shift) - 1;
-	u32 index = w->head[level * w->level_size + (b & (w->level_size - 1))];
+	unsigned int list = level * w->level_size + (b & (w->level_size - 1)), i;
+	const struct tw_timer *t;
+	u32 index;
 
 	/*
 	 * Timers postponed beyond the slot count as at its last tick, because they are visited
 	 * then.
 	 */
-	for (; index && *left; --*left) {
-		const struct tw_timer *t = tw_timer_at(w->pool, index);
-
-		first = min(first, tw_fire_tick(w, t));
-		index = t->next;
+	for (i = 0; i < w->strands; i++) {
+		for (index = w->head[list + w->strand[i]]; index; index = t->next) {
+			if (!*left)
+				return begin;
+			--*left;
+			t = tw_timer_at(w->pool, index);
+			first = min(first, tw_fire_tick(w, t));
+		}
 	}
-	return index ? begin : max(first, begin);
+	return max(first, begin);
 }
 
 /**
@@ -309,19 +380,100 @@ static bool tw_next_job(struct tw_wheel *w, u64 now, struct tw_job *job)
 	return any;
 }
 
-/* Prefetch the next timer of a list. At the end of the list it is the unused timer 0. */
-static struct tw_timer *tw_prefetch_next(struct tw_timer **pages, u32 next)
-{
-	struct tw_timer *t = tw_timer_in_pages(pages, next);
+/**
+ * struct tw_strand - a strand of a list that is walked
+ * @t: its next timer, prefetched
+ * @index: the index of this timer
+ * @number: the strand's number
+ * @after: the strand that is next in turn
+ */
+struct tw_strand {
+	struct tw_timer *t;
+	u32 index;
+	u32 number;
+	struct tw_strand *after;
+};
 
-	prefetchw(t);
-	return t;
+/* The next timer of a strand is @index. Prefetch it. */
+static __always_inline void tw_strand_to(struct tw_strand *strand, struct tw_timer **pages,
+					 u32 index)
+{
+	strand->index = index;
+	strand->t = tw_timer_in_pages(pages, index);
+	prefetchw(strand->t);
+}
+
+/*
+ * Begin a walk through @list: take all its timers out of it. Returns the strand whose turn it is;
+ * NULL: there are no timers.
+ */
+static __always_inline struct tw_strand *tw_walk_begin(struct tw_wheel *w, unsigned int list,
+						       struct tw_strand *strand)
+{
+	struct tw_timer **pages = tw_pool_pages(w->pool);
+	struct tw_strand *end = strand;
+	unsigned int i, number;
+	u32 first;
+
+	for (i = 0; i < w->strands; i++) {
+		number = list + w->strand[i];
+		first = w->head[number];
+		if (!first)
+			continue;
+		w->head[number] = 0;
+		end->number = number;
+		tw_strand_to(end, pages, first);
+		end->after = end + 1;
+		end++;
+	}
+	if (end == strand)
+		return NULL;
+	end[-1].after = strand;
+	return strand;
+}
+
+/* The last timer of @strand is visited. Returns the strand whose turn it is; NULL: none. */
+static noinline struct tw_strand *tw_strand_end(struct tw_strand *strand)
+{
+	struct tw_strand *before = strand;
+
+	while (before->after != strand)
+		before = before->after;
+	before->after = strand->after;
+	return before == strand ? NULL : strand->after;
+}
+
+/* Go on to timer @next of a strand, 0: there is none. Returns the strand whose turn it is. */
+static __always_inline struct tw_strand *tw_walk_on(struct tw_strand *strand,
+						    struct tw_timer **pages, u32 next)
+{
+	if (unlikely(!next))
+		return tw_strand_end(strand);
+	tw_strand_to(strand, pages, next);
+	return strand->after;
+}
+
+/* End a walk. The timers that it has not visited go back to their list. */
+static __always_inline void tw_walk_end(struct tw_wheel *w, unsigned int list,
+					const struct tw_strand *strand)
+{
+	const struct tw_strand *at = strand;
+
+	if (!strand) {
+		__clear_bit(list, w->occupied);
+		return;
+	}
+	do {
+		w->head[at->number] = at->index;
+		at->t->prev = TW_HEAD | at->number;
+		at = at->after;
+	} while (at != strand);
 }
 
 /* Queue a timer for the tick after @now_ns, although its deadline has passed. */
 static noinline void tw_place_next(struct tw_wheel *w, u32 index, struct tw_timer *t, u64 now_ns)
 {
-	__tw_place(w, index, t, div64_u64(now_ns + w->bias, w->tick) + 1);
+	__tw_place(w, tw_pool_pages(w->pool), index, t, div64_u64(now_ns + w->bias, w->tick) + 1);
 }
 
 /*
@@ -334,16 +486,21 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
 	u64 **deadlines = tw_pool_deadlines(w->pool);
-	u32 index = w->head[list], next, prev = due->last;
-	struct tw_timer *t = tw_timer_in_pages(pages, index), *after;
+	u32 index, next, prev = due->last;
 	u32 *link = prev ? &tw_timer_in_pages(pages, prev)->next : &due->first;
 	unsigned int left = budget, postponed = 0, parked = 0, cost = 0, expired, extra;
+	struct tw_strand strands[TW_STRANDS], *turn = tw_walk_begin(w, list, strands);
 	enum tw_visited visited;
+	struct tw_timer *t;
+	u64 late;
 
-	for (; index && left; index = next, t = after, left--) {
+	for (; left && turn; left--) {
+		t = turn->t;
+		index = turn->index;
 		next = t->next;
-		after = tw_prefetch_next(pages, next);
+		turn = tw_walk_on(turn, pages, next);
 		if (unlikely(deadlines)) {
+			prefetchw(tw_deadline_entry(deadlines, next));
 			visited = tw_resident_visit(w->pool, index, t, now_ns);
 			if (visited == TW_VISITED_PARKED) {
 				tw_timer_park(w, t);
@@ -356,7 +513,10 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 				continue;
 			}
 		}
-		if (unlikely(tw_timer_has_sock(t)) && t->deadline <= now_ns) {
+		/* Delivery locks the timer's bucket. */
+		if (likely(!t->stay)) {
+			prefetchw(READ_ONCE(t->chain));
+		} else if (tw_timer_has_sock(t) && t->deadline <= now_ns) {
 			extra = min(left - 1, TW_SOCK_COST);
 			left -= extra;
 			cost += extra;
@@ -366,8 +526,9 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 				continue;
 			}
 		}
-		if (t->deadline > now_ns) {
-			tw_place(w, index, t);
+		late = now_ns - t->deadline;
+		if (late > now_ns) {	/* it is negative */
+			tw_place(w, pages, index, t);
 			postponed++;
 			continue;
 		}
@@ -377,9 +538,9 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 		*link = index;
 		link = &t->next;
 		prev = index;
-		tw_wheel_count_lateness(w, now_ns - t->deadline);
+		tw_wheel_count_lateness(w, late);
 	}
-	tw_wheel_set_first(w, list, index);
+	tw_walk_end(w, list, turn);
 	*moved += postponed;
 	w->pending -= parked;
 	expired = budget - left - cost - postponed - parked;
@@ -398,17 +559,23 @@ static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned i
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
 	u64 **deadlines = tw_pool_deadlines(w->pool);
-	u32 index = w->head[list], next;
-	struct tw_timer *t = tw_timer_in_pages(pages, index), *after;
+	struct tw_strand strands[TW_STRANDS], *turn = tw_walk_begin(w, list, strands);
 	unsigned int left = budget;
+	struct tw_timer *t;
+	u32 index, next;
 
-	for (; index && left; index = next, t = after, left--) {
+	for (; left && turn; left--) {
+		t = turn->t;
+		index = turn->index;
 		next = t->next;
-		after = tw_prefetch_next(pages, next);
-		tw_deadline_sync(w->pool, deadlines, index, t);
-		tw_place(w, index, t);
+		turn = tw_walk_on(turn, pages, next);
+		if (unlikely(deadlines)) {
+			prefetchw(tw_deadline_entry(deadlines, next));
+			tw_deadline_sync(w->pool, deadlines, index, t);
+		}
+		tw_place(w, pages, index, t);
 	}
-	tw_wheel_set_first(w, list, index);
+	tw_walk_end(w, list, turn);
 	w->cascades += budget - left;
 	return budget - left;
 }
@@ -416,15 +583,18 @@ static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned i
 /* Turn the rest of slot @list into a backlog, unless there are TW_BACKLOGS backlogs. */
 static void tw_detach(struct tw_wheel *w, unsigned int list)
 {
-	unsigned int base = w->levels * w->level_size;
 	unsigned int n = (w->backlog_first + w->backlogs) % TW_BACKLOGS;
-	u32 first = w->head[list];
+	unsigned int to = w->levels * w->level_size + n, i;
+	u32 first;
 
 	if (w->backlogs == TW_BACKLOGS)
 		return;
-	tw_wheel_set_first(w, list, 0);
-	tw_wheel_set_first(w, base + n, first);
-	__set_bit(base + n, w->occupied);
+	for (i = 0; i < w->strands; i++) {
+		first = w->head[list + w->strand[i]];
+		tw_wheel_set_first(w, list + w->strand[i], 0);
+		tw_wheel_set_first(w, to + w->strand[i], first);
+	}
+	__set_bit(to, w->occupied);
 	w->backlogs++;
 }
 
@@ -440,7 +610,7 @@ static unsigned int tw_visit_backlogs(struct tw_wheel *w, u64 now_ns, unsigned i
 			break;
 		done += tw_visit(w, base + w->backlog_first, now_ns, budget - done,
 				 &w->requeues, due);
-		if (w->head[base + w->backlog_first])
+		if (test_bit(base + w->backlog_first, w->occupied))
 			break;
 		w->backlog_first = (w->backlog_first + 1) % TW_BACKLOGS;
 		w->backlogs--;
@@ -486,7 +656,7 @@ bool tw_wheel_collect(struct tw_wheel *w, u64 now, u64 now_ns, unsigned int budg
 		else
 			left -= tw_visit(w, list, manual ? job.slot * w->tick : now_ns, left,
 					 &w->requeues, due);
-		if (last && !manual && !early && !left && w->head[list])
+		if (last && !manual && !early && !left && test_bit(list, w->occupied))
 			tw_detach(w, list);
 		left -= min(left, job.cost);
 	}

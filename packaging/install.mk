@@ -29,7 +29,7 @@ MANUALS_LIBRARY := \
 	queue_arm queue_cancel queue_commands queue_completed queue_flush queue_free queue_move \
 	queue_new queue_refresh queue_remove refresh remove remove_handles ring_drop ring_look \
 	ring_next ring_sleep ring_take share stats strerror table table_arm table_cancel \
-	table_refresh take wait
+	table_prefetch table_refresh take wait
 
 # mode:file:destination
 INSTALLED := \

@@ -1925,6 +1925,36 @@ static int open_capacity(__u32 capacity, __u32 n)
 	return fd;
 }
 
+/*
+ * The base of a CPU with many timers gets memory for more strands, once: at most 3 bytes for each
+ * timer that it has then.
+ */
+TEST(strands_memory)
+{
+	enum { FEW = 40000, MANY = 60000, STEP = 64 << 10 };
+	int fd = open_capacity(MANY, FEW), steps = 0;
+	__u64 before, step = 0;
+	struct timerwheel_stats st;
+	__u32 n, at = 0;
+
+	ASSERT_EQ(0, tw_stats(fd, &st));
+	for (n = FEW; n < MANY; n++) {
+		before = st.memory;
+		ASSERT_EQ(TIMERWHEEL_WAS_NONE, tw_add1(fd, n, n, T(5), 0));
+		ASSERT_EQ(0, tw_stats(fd, &st));
+		if (st.memory - before < STEP)
+			continue;
+		steps++;
+		step = st.memory - before;
+		at = n;
+	}
+	EXPECT_EQ(1, steps);
+	EXPECT_GE(at * 3, step);
+	/* all of them fire */
+	EXPECT_EQ(MANY, tw_advance(fd, 0, T(5)));
+	close(fd);
+}
+
 FIXTURE(capacity) {
 	int fd;
 };

@@ -49,6 +49,14 @@ bool tw_cpu_reclaim(struct tw_file *f)
 	return false;
 }
 
+void tw_cpu_spread(struct tw_file *f)
+{
+	struct tw_wheel *w = &f->cpu[0]->wheel;
+
+	if (tw_wheel_large(w))
+		tw_wheel_spread(w, shim_zeroed(w->lists * TW_STRANDS * sizeof(u32)));
+}
+
 int tw_user_charge(struct tw_user *user, size_t bytes)
 {
 	return 0;

@@ -31,7 +31,8 @@ int main(void)
 		PROVE(top >> high < w.level_size, "the last tick is in the last level");
 		PROVE(w.levels == 1 || top >> (high - shift) >= w.level_size,
 		      "no level is superfluous");
-		PROVE(tw_wheel_lists(1U << shift, tick) < TW_HEAD, "list numbers fit");
+		PROVE(tw_wheel_lists(1U << shift, tick) * TW_STRANDS < TW_HEAD,
+		      "strand numbers fit");
 		PROVE(tw_wheel_lists(1U << shift, tick) == w.levels * w.level_size + TW_BACKLOGS,
 		      "a list for each slot and backlog");
 		PROVE(w.level_size == 1U << (shift + 1) && w.shift == shift, "2 * S slots");

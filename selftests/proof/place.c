@@ -38,7 +38,7 @@ int main(void)
 	before = nondet_u64();
 	w.cursor = cursor;
 	w.work = before;
-	__tw_place(&w, 1, t, tick);
+	__tw_place(&w, page, 1, t, tick);
 
 	list = t->prev & ~TW_HEAD;
 	PROVE(t->prev & TW_HEAD && list < w.levels * w.level_size, "a list of the wheel");

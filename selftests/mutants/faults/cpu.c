@@ -48,3 +48,8 @@ advance: batches are not counted; time:manual.is_counted; s/tw_cpu_count_batch(c
 advance: goes on when killed; killed:victim.advance.*; s/if (more \&\& fatal_signal_pending(current))/if (0)/
 close: a closed wheel has turns; race:race.four_cpus.open_close; s/^\t\t\ttw_engine_remove(file->cpu\[nr\]);/\t\t\t;/
 reset: parts are charged for ever; ops:setup.after_look; s/^\t\ttw_uncharge(file, tw_alloc_size(tw_cpu_size(&file->setup)));//
+strands: for wheels with few timers, too; ops:global.strands_memory; s/!tw_wheel_large(&cpu->wheel)/cpu->wheel.strands > 1/
+strands: never; ops:global.strands_memory; s/!tw_wheel_large(&cpu->wheel)/1/
+strands: more memory with each growth; ops:global.strands_memory; s/!tw_wheel_large(&cpu->wheel)/READ_ONCE(cpu->wheel.pending) < 49664/
+strands: their memory is not charged; ops:global.strands_memory; /^void tw_cpu_spread/,/^}/s/if (tw_charge(file, tw_alloc_size(size)))/if (0)/
+strands: memory for one strand; ops:global.strands_memory; /^static size_t tw_cpu_heads_size/,/^}/s/ \* TW_STRANDS//

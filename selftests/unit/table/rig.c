@@ -188,6 +188,12 @@ bool tw_cpu_reclaim(struct tw_file *file)
 	return file->table.full;
 }
 
+/* make_base() has done it. */
+void tw_cpu_spread(struct tw_file *file)
+{
+	(void)file;
+}
+
 int tw_user_charge(struct tw_user *user, size_t bytes)
 {
 	(void)user;
@@ -243,6 +249,7 @@ static struct tw_cpu *make_base(struct tw_file *file, unsigned int nr)
 	unsigned int lists = tw_wheel_lists(setup->slots, setup->tick);
 	struct tw_cpu *cpu = must(shim_zeroed(sizeof(*cpu)));
 	u64 tick = rig_now / setup->tick;
+	u32 *heads;
 
 	raw_spin_lock_init(&cpu->lock);
 	cpu->nr = nr;
@@ -251,6 +258,12 @@ static struct tw_cpu *make_base(struct tw_file *file, unsigned int nr)
 	tw_wheel_init(&cpu->wheel, &file->table.pool, must(shim_zeroed(lists * sizeof(u32))),
 		      must(shim_zeroed(BITS_TO_LONGS(lists) * sizeof(long))), setup->slots,
 		      setup->tick, tick);
+	/* Some wheels are large. */
+	if (nr != 1) {
+		heads = cpu->wheel.head;
+		tw_wheel_spread(&cpu->wheel, must(shim_zeroed(lists * TW_STRANDS * sizeof(u32))));
+		shim_free(heads);
+	}
 	tw_wheel_catch_up(&cpu->wheel, tick);
 	cpu->tick_began = tick * setup->tick;
 	return cpu;

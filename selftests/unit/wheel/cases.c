@@ -518,6 +518,157 @@ static void jump(void)
 	rig_free(&r);
 }
 
+/* --- Strands -------------------------------------------------------------------- */
+
+/* Timers in the slot, some of which joined it when it had one strand */
+#define STRAND_TIMERS	200U
+
+/*
+ * Arm timers for the same tick, in a wheel that becomes large after the first @early of them.
+ * Returns the tick.
+ */
+static u64 stranded(struct rig *r, u32 early)
+{
+	const u64 tick = 100;
+	u32 i;
+
+	rig_init(r, 256, MSEC, 0, STRAND_TIMERS, 0);
+	for (i = 1; i <= STRAND_TIMERS; i++) {
+		if (i == early + 1)
+			rig_spread(r);
+		rig_add(r, i, tick * MSEC, 0);
+	}
+	return tick;
+}
+
+/* The strands of a slot take turns, in each batch, and each timer fires once. */
+static void strands(void)
+{
+	const u32 rounds = STRAND_TIMERS / TW_STRANDS;
+	unsigned int i, k, seen;
+	struct rig r;
+	u64 tick;
+	u32 index;
+
+	tick = stranded(&r, 0);
+	while (tw_wheel_collect(&r.w, tick, tick * MSEC, 5 * TW_STRANDS, false, false, &r.due))
+		;
+	CHECK(r.due.count == STRAND_TIMERS, "%u fired", r.due.count);
+	for (index = r.due.first, i = 0; i < rounds; i++) {
+		for (seen = 0, k = 0; k < TW_STRANDS; k++, index = rig_timer(&r, index)->next)
+			seen |= BIT(index % TW_STRANDS);
+		CHECK(seen == BIT(TW_STRANDS) - 1, "round %u: strands %#x", i, seen);
+	}
+	CHECK(!index, "timer %u is due, too", index);
+	rig_free(&r);
+}
+
+/* Timers of the only strand stay in it when the wheel becomes large. */
+static void strands_mixed(void)
+{
+	struct rig r;
+	u32 early, i;
+	u64 tick;
+
+	for (early = 0; early <= STRAND_TIMERS; early += 25) {
+		tick = stranded(&r, early);
+		for (i = 1; i <= STRAND_TIMERS; i += 3)
+			rig_remove(&r, i);
+		CHECK(!tw_wheel_collect(&r.w, tick, tick * MSEC, BUDGET, false, false, &r.due),
+		      "not finished");
+		for (i = 1; i <= STRAND_TIMERS; i++)
+			CHECK(rig_timer(&r, i)->state == (i % 3 == 1 ? TW_FREE : TW_DUE),
+			      "%u early: timer %u is in state %u", early, i,
+			      rig_timer(&r, i)->state);
+		CHECK(!r.w.pending, "%u timers pending", r.w.pending);
+		rig_free(&r);
+	}
+}
+
+/* A slot is occupied until the last timer of its last strand is removed. */
+static void strands_removed(void)
+{
+	struct rig r;
+	u64 tick = stranded(&r, 0);
+	u32 i;
+
+	for (i = STRAND_TIMERS; i; i--) {
+		CHECK(test_bit(tick, r.w.occupied), "%u timers, and the slot is empty", i);
+		rig_remove(&r, i);
+	}
+	CHECK(!test_bit(tick, r.w.occupied), "the slot is not empty");
+	rig_free(&r);
+}
+
+/* The first timer is found, whatever its strand, and the search examines a limited number. */
+static void strands_first(void)
+{
+	unsigned int left;
+	struct rig r;
+	u64 first;
+	u32 i;
+
+	for (i = 1; i <= TW_STRANDS; i++) {
+		stranded(&r, 0);
+		/* a slot of level 1, with one timer that is earlier than the others */
+		for (left = 1; left <= STRAND_TIMERS; left++) {
+			rig_remove(&r, left);
+			rig_add(&r, left, (left == i ? 1030 : 1200) * MSEC, 0);
+		}
+		left = 1000;
+		first = tw_wheel_first(&r.w, &left);
+		CHECK(first == 1030, "timer %u: the first tick is %llu", i, first);
+		CHECK(left == 1000 - STRAND_TIMERS, "%u timers were examined", 1000 - left);
+		left = STRAND_TIMERS - 1;
+		first = tw_wheel_first(&r.w, &left);
+		CHECK(first == 1024 && !left, "not all examined: the first tick is %llu", first);
+		rig_free(&r);
+	}
+}
+
+/* The rest of an oversized tick becomes a backlog, whatever its strand. */
+static void strands_backlog(void)
+{
+	const u64 tick = 100;
+	unsigned int k;
+	struct rig r;
+	u32 i;
+
+	for (k = 0; k < TW_STRANDS; k++) {
+		rig_init(&r, 256, MSEC, 0, 100 * TW_STRANDS, 0);
+		rig_spread(&r);
+		for (i = 1; i < 100; i++)
+			rig_add(&r, i * TW_STRANDS + k, tick * MSEC, 0);
+		CHECK(tw_wheel_collect(&r.w, tick, tick * MSEC, BATCH, false, true, &r.due),
+		      "strand %u: nothing is left", k);
+		CHECK(r.w.backlogs == 1 && !test_bit(tick, r.w.occupied), "strand %u: %u backlogs",
+		      k, r.w.backlogs);
+		while (tw_wheel_collect(&r.w, tick, tick * MSEC, BATCH, false, true, &r.due))
+			;
+		CHECK(r.due.count == 99, "strand %u: %u fired", k, r.due.count);
+		rig_free(&r);
+	}
+}
+
+/* A wheel is large when it has many timers per list, unless it has very many lists. */
+static void strands_large(void)
+{
+	struct rig r;
+
+	rig_init(&r, 256, MSEC, 0, 1, 0);
+	r.w.pending = r.w.lists * TW_STRAND_TIMERS - 1;
+	CHECK(!tw_wheel_large(&r.w), "large with %u timers", r.w.pending);
+	r.w.pending++;
+	CHECK(tw_wheel_large(&r.w), "not large with %u timers", r.w.pending);
+	rig_spread(&r);
+	CHECK(!tw_wheel_large(&r.w), "it gets strands again");
+	rig_free(&r);
+	rig_init(&r, TW_SLOTS_MAX, 1, 0, 1, 0);
+	r.w.pending = U32_MAX;
+	CHECK(!tw_wheel_large(&r.w), "large with %u lists", r.w.lists);
+	rig_free(&r);
+}
+
 /* --- Resident timers ------------------------------------------------------------ */
 
 /* TW_RESIDENT_TRIES */
@@ -804,6 +955,12 @@ const struct test_case case_table[] = {
 	{ "hammered", hammered, false },
 	{ "struck once", struck_once, false },
 	{ "lowered", lowered, false },
+	{ "strands", strands, false },
+	{ "strands, mixed", strands_mixed, false },
+	{ "strands, removed", strands_removed, false },
+	{ "strands, first", strands_first, false },
+	{ "strands, backlog", strands_backlog, false },
+	{ "strands, large", strands_large, false },
 };
 
 const unsigned int case_count = ARRAY_SIZE(case_table);

@@ -46,17 +46,21 @@ static void check_backlog(const struct rig *r, const struct model_timer *t, u32 
 	      index, t->queued, now);
 }
 
-/* Walk @list: slot @b of @level, or a backlog. Returns the number of its timers. */
-static u32 check_list(const struct rig *r, struct model *m, unsigned int list,
-		      unsigned int level, u64 b, u64 now)
+/*
+ * Walk strand number @n of @list: slot @b of @level, or a backlog. Returns the number of its
+ * timers.
+ */
+static u32 check_strand(const struct rig *r, struct model *m, unsigned int list, unsigned int n,
+			unsigned int level, u64 b, u64 now)
 {
-	u32 prev = TW_HEAD | list;
+	u32 prev = TW_HEAD | (list + n * r->lists);
 	u32 index, count = 0;
 
-	for (index = r->w.head[list]; index; index = rig_timer(r, index)->next) {
+	for (index = r->w.head[list + n * r->lists]; index; index = rig_timer(r, index)->next) {
 		const struct tw_timer *t;
 
 		CHECK(index <= r->max, "list %u leads to timer %u", list, index);
+		CHECK(!n || index % TW_STRANDS == n, "timer %u is in strand %u", index, n);
 		CHECK(++count <= r->w.pending, "list %u has more timers than are pending", list);
 		t = rig_timer(r, index);
 		CHECK(t->prev == prev, "timer %u in list %u: prev is %#x, not %#x", index, list,
@@ -74,13 +78,33 @@ static u32 check_list(const struct rig *r, struct model *m, unsigned int list,
 	return count;
 }
 
+/* Walk all strands of a list, and check its bit. Returns the number of its timers. */
+static u32 check_list(const struct rig *r, struct model *m, unsigned int list, unsigned int level,
+		      u64 b, u64 now)
+{
+	u32 count = 0;
+	unsigned int n;
+
+	for (n = 0; n < r->w.strands; n++)
+		count += check_strand(r, m, list, n, level, b, now);
+	CHECK(!count == !test_bit(list, r->w.occupied), "list %u has %u timers, bit %d", list,
+	      count, test_bit(list, r->w.occupied));
+	return count;
+}
+
 /* Are all slots from @list to @list + @n - 1 empty? @n divides @list and BITS_PER_LONG. */
 static bool all_empty(const struct tw_wheel *w, unsigned int list, unsigned int n)
 {
 	static const u32 zeros[BITS_PER_LONG];
 	unsigned long bits = w->occupied[BIT_WORD(list)] >> list % BITS_PER_LONG;
+	unsigned int i;
 
-	return !(bits << (BITS_PER_LONG - n)) && !memcmp(w->head + list, zeros, n * sizeof(u32));
+	if (bits << (BITS_PER_LONG - n))
+		return false;
+	for (i = 0; i < w->strands; i++)
+		if (memcmp(w->head + list + i * w->lists, zeros, n * sizeof(u32)))
+			return false;
+	return true;
 }
 
 /*
@@ -94,7 +118,7 @@ void check_wheel(const struct rig *r, struct model *m, u64 now, bool exact)
 	unsigned int chunk = min(size, BITS_PER_LONG);
 	unsigned int list = 0, level, i;
 	u64 work = TW_NEVER;
-	u32 pending = 0;
+	u32 pending = 0, count;
 
 	for (level = 0; level < w->levels; level++) {
 		u64 from = w->cursor >> level * w->shift;
@@ -110,12 +134,10 @@ void check_wheel(const struct rig *r, struct model *m, u64 now, bool exact)
 				list += chunk - 1;
 				continue;
 			}
-			CHECK(!w->head[list] == !test_bit(list, w->occupied),
-			      "slot %u of level %u: first timer %u, bit %d", i, level,
-			      w->head[list], test_bit(list, w->occupied));
-			if (!w->head[list])
+			count = check_list(r, m, list, level, b, now);
+			if (!count)
 				continue;
-			pending += check_list(r, m, list, level, b, now);
+			pending += count;
 			work = min(work, ready);
 			any = true;
 		}
@@ -130,11 +152,9 @@ void check_wheel(const struct rig *r, struct model *m, u64 now, bool exact)
 	for (i = 0; i < TW_BACKLOGS; i++, list++) {
 		bool used = (i - w->backlog_first) % TW_BACKLOGS < w->backlogs;
 
-		CHECK(!w->head[list] == !test_bit(list, w->occupied),
-		      "backlog %u: first timer %u, bit %d", i, w->head[list],
-		      test_bit(list, w->occupied));
-		CHECK(used || !w->head[list], "backlog %u is not in use but holds timers", i);
-		pending += check_list(r, m, list, w->levels, 0, now);
+		count = check_list(r, m, list, w->levels, 0, now);
+		CHECK(used || !count, "backlog %u is not in use but holds timers", i);
+		pending += count;
 	}
 	CHECK(pending == w->pending, "%u timers pending, %u in lists", w->pending, pending);
 	CHECK(pending == m->count, "%u timers pending, the model has %u", pending, m->count);

@@ -69,7 +69,8 @@ static u32 any_backlog(struct driver *d)
 	if (!w->backlogs)
 		return 0;
 	n = w->backlog_first + source_pick(&d->source, w->backlogs);
-	index = w->head[base + n % TW_BACKLOGS];
+	base += n % TW_BACKLOGS;
+	index = w->head[base + w->strand[source_pick(&d->source, TW_STRANDS)]];
 	for (n = source_pick(&d->source, 4); index && n; n--)
 		if (rig_timer(&d->rig, index)->next)
 			index = rig_timer(&d->rig, index)->next;
@@ -111,17 +112,23 @@ static void give_free(struct driver *d, u32 index)
 	d->free[d->free_count++] = index;
 }
 
-/* Timer @index was inserted: it is first in a slot of the lowest level that reaches its tick. */
+/*
+ * Timer @index was inserted: it is first in its strand, in a slot of the lowest level that
+ * reaches its tick.
+ */
 static void check_inserted(struct driver *d, u32 index)
 {
 	const struct rig *r = &d->rig;
-	unsigned int list, level, n, shift;
+	unsigned int strand, list, level, n, shift;
 	u64 tick = d->model.timer[index].queued;
 	u64 away;
 
-	list = rig_timer(r, index)->prev & ~TW_HEAD;
-	CHECK(list < r->lists && r->w.head[list] == index, "timer %u is not first in its slot",
-	      index);
+	strand = rig_timer(r, index)->prev & ~TW_HEAD;
+	CHECK(strand < r->lists * r->w.strands && r->w.head[strand] == index,
+	      "timer %u is not first in its strand", index);
+	CHECK(strand / r->lists == (r->w.strands > 1 ? index % TW_STRANDS : 0),
+	      "timer %u is in strand %u", index, strand / r->lists);
+	list = strand % r->lists;
 	level = list / rig_level_size(r);
 	CHECK(level < r->w.levels, "timer %u was put into a backlog", index);
 	for (n = 0; n <= level; n++) {
@@ -547,6 +554,15 @@ static void op_catch_up(struct driver *d)
 	rig_catch_up(&d->rig, driver_now(d));
 }
 
+/* The wheel became large. Its timers stay where they are. */
+static void op_spread(struct driver *d)
+{
+	if (!source_once_in(&d->source, 4))
+		return;
+	trace(d, "spread\n");
+	rig_spread(&d->rig);
+}
+
 /* --- Runs --------------------------------------------------------------------- */
 
 /**
@@ -558,7 +574,7 @@ static const struct operation {
 	void (*run)(struct driver *d);
 	unsigned int weight;
 } operations[] = {
-	{ op_add, 64 },
+	{ op_add, 63 },
 	{ op_burst, 4 },
 	{ op_postpone, 22 },
 	{ op_store, 24 },
@@ -575,6 +591,7 @@ static const struct operation {
 	{ op_crawl, 1 },
 	{ op_catch_up, 4 },
 	{ op_set_back, 3 },
+	{ op_spread, 1 },
 };
 
 #define WEIGHTS	256

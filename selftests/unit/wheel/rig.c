@@ -44,7 +44,9 @@ void rig_init(struct rig *r, unsigned int slots, u64 tick, u64 now, u32 max, uns
 		r->pool.deadlines = r->deadlines;
 	}
 	tw_pool_set_entries(&r->pool, bits, false);
-	tw_wheel_init(&r->w, &r->pool, must(calloc(r->lists, sizeof(u32))),
+	r->head = must(calloc(r->lists, sizeof(u32)));
+	r->heads = must(calloc(r->lists, TW_STRANDS * sizeof(u32)));
+	tw_wheel_init(&r->w, &r->pool, r->head,
 		      must(calloc(BITS_TO_LONGS(r->lists), sizeof(long))), slots, tick, now);
 }
 
@@ -52,17 +54,27 @@ void rig_init(struct rig *r, unsigned int slots, u64 tick, u64 now, u32 max, uns
 void rig_restart(struct rig *r, u64 now)
 {
 	unsigned long *occupied = r->w.occupied;
-	u32 *head = r->w.head;
 	u64 tick = r->w.tick;
 	unsigned int i;
 
 	CHECK(!r->w.pending, "%u timers pending in an empty wheel", r->w.pending);
 	for (i = 0; i < r->lists; i++)
-		CHECK(!head[i] && !test_bit(i, occupied), "list %u of an empty wheel: %u", i,
-		      head[i]);
+		CHECK(!test_bit(i, occupied), "list %u of an empty wheel is occupied", i);
+	for (i = 0; i < r->lists * r->w.strands; i++)
+		CHECK(!r->w.head[i], "strand %u of an empty wheel: %u", i, r->w.head[i]);
+	memset(r->head, 0, r->lists * sizeof(u32));
 	memset(&r->w, 0, sizeof(r->w));
 	memset(&r->due, 0, sizeof(r->due));
-	tw_wheel_init(&r->w, &r->pool, head, occupied, r->slots, tick, now);
+	tw_wheel_init(&r->w, &r->pool, r->head, occupied, r->slots, tick, now);
+}
+
+/* Give the lists TW_STRANDS strands, if they have one. */
+void rig_spread(struct rig *r)
+{
+	if (r->w.strands > 1)
+		return;
+	memset(r->heads, 0, r->lists * TW_STRANDS * sizeof(u32));
+	tw_wheel_spread(&r->w, r->heads);
 }
 
 void rig_free(struct rig *r)
@@ -76,7 +88,8 @@ void rig_free(struct rig *r)
 	while (deadline_pages)
 		free(r->deadlines[--deadline_pages]);
 	free(r->deadlines);
-	free(r->w.head);
+	free(r->head);
+	free(r->heads);
 	free(r->w.occupied);
 	memset(r, 0, sizeof(*r));
 }
@@ -107,6 +120,7 @@ void rig_add(struct rig *r, u32 index, u64 deadline, u32 slack)
 
 	t->deadline = deadline;
 	t->slack = slack;
+	t->chain = &r->chain;
 	t->state = TW_PENDING;
 	tw_wheel_insert(&r->w, index, t);
 }

@@ -22,6 +22,9 @@ extern void (*rig_hammer)(u64 *entry);
  * @pool: its timers, with the indices 1 to @max. Each page is a separate allocation.
  * @page: the pool's directory
  * @deadlines: directory of the deadline table; NULL: there is none
+ * @head: heads of the lists of @w while they have one strand
+ * @heads: heads of all strands
+ * @chain: the hash chain of all timers
  * @due: timers that fell due
  * @slots: slots per level
  * @lists: lists in @w: slots of all levels and backlogs
@@ -32,6 +35,9 @@ struct rig {
 	struct tw_pool pool;
 	struct tw_timer **page;
 	u64 **deadlines;
+	u32 *head;
+	u32 *heads;
+	u32 chain;
 	struct tw_due_list due;
 	unsigned int slots;
 	unsigned int lists;
@@ -40,6 +46,7 @@ struct rig {
 
 void rig_init(struct rig *r, unsigned int slots, u64 tick, u64 now, u32 max, unsigned int bits);
 void rig_restart(struct rig *r, u64 now);
+void rig_spread(struct rig *r);
 void rig_free(struct rig *r);
 
 static inline struct tw_timer *rig_timer(const struct rig *r, u32 index)
