@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The structures of the module, with the lock that protects each field, and the functions of files
- * that have no header. README.md describes the data flow, the states of a timer, the order of locks
- * and lifetimes.
+ * that have no header. README.md describes the data flow. Documentation/design describes the states
+ * of a timer, the order of locks and lifetimes.
  */
 #ifndef TW_INTERNAL_H
 #define TW_INTERNAL_H
@@ -144,7 +144,7 @@ struct tw_user {
 
 /**
  * struct tw_bucket - a bucket of the hash table: one cache line
- * @lock: bit 0 protects the hash chains and the set of timers in them; see README.md, "Locks"
+ * @lock: bit 0 protects the hash chains and the set of timers in them; see Documentation/design
  * @head: first timer of each chain, linked by tw_timer.hash_next
  */
 struct tw_bucket {

@@ -16,7 +16,7 @@
  *
  * The hash has a seed for each file. As with any hash, an attacker who measures for long enough can
  * still find colliding keys. Therefore a chain has a maximum length (TW_CHAIN_MAX), which limits
- * every walk under a bucket's lock; see "The hash" in README.md.
+ * every walk under a bucket's lock; see "The hash" in Documentation/design/memory.md.
  *
  * The deadline table (deadlines.h) is created by SETUP, before the first timer, and grows with the
  * timers. So every timer has its entry, and expiry and user space can rely on that.

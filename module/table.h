@@ -30,7 +30,7 @@ static inline u64 tw_hash_fold(u64 a, u64 factor)
 
 /*
  * Use two folds. If the second were a plain multiplication, one seed in some thousands would put
- * keys in an arithmetic progression into long hash chains. See "The hash" in README.md.
+ * keys in an arithmetic progression into long hash chains. See Documentation/design/memory.md.
  */
 static inline u64 tw_hash(const struct tw_table *table, u64 key)
 {
@@ -106,8 +106,8 @@ static inline void tw_bucket_unlock(struct tw_table *table, struct tw_bucket *bu
 {
 	lock_map_release(&table->bucket_map);
 	/*
-	 * There are no other bits in it, so no atomic operation is needed; litmus bucket. A CPU that
-	 * waits for the lock sets the bit that is set already, which KCSAN would report.
+	 * There are no other bits in it, so no atomic operation is needed; litmus bucket. A
+	 * waiting CPU sets the bit, which is set already. KCSAN would report that.
 	 */
 	kcsan_disable_current();
 	__bit_spin_unlock(0, &bucket->lock);

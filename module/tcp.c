@@ -165,7 +165,7 @@ static tw_tcp_abort_fn tw_tcp_aborter(const struct sock *sk)
  * in the meantime, by connect() to AF_UNSPEC and listen().
  *
  * This function does not ask security modules (security_socket_shutdown()), like the kernel for
- * SOCK_DESTROY: see "Decisions" in README.md.
+ * SOCK_DESTROY: see Documentation/design/decisions.md.
  *
  * Context: process, may sleep.
  * Return: 0; -EBUSY: a task holds the lock; another error: there was no connection.

@@ -4,7 +4,7 @@
  *
  * A timer is an object of 64 bytes in a page of 4 kB. The module refers to it by a u32 index, with
  * 0 for "none". Lists also link timers by index. An index is half the size of a pointer, so a timer
- * fits one cache line. README.md, "Locks", describes the locks.
+ * fits one cache line. Documentation/design/locking.md describes the locks.
  */
 #ifndef TW_TIMER_H
 #define TW_TIMER_H

@@ -2956,7 +2956,7 @@ static const char *storm_probes(FIXTURE_DATA(foreign) * self)
  * All CPUs change timers of one wheel in each other's bases. A batch takes at most two bases, in
  * the order of their CPUs. If locks are queues, then each of the N - 1 other CPUs takes a base at
  * most once while a CPU waits for it. If holders in turn wait for a higher base, a batch waits for
- * at most 2^N - 2 holds: see "How long a lock is held" in module/README.md. The guest's locks are
+ * at most 2^N - 2 holds: see Documentation/design/locking.md. The guest's locks are
  * queues only if the kernel does not know that it is a guest (--append clearcpuid=159).
  *
  * This test runs only on request, because some emulated kernels crashed or hung when probes were

@@ -56,13 +56,13 @@ def states():
 
 
 def transitions():
-    """Those from state to state that the table in module/README.md has: {(from, to), ...}."""
+    """Those from state to state that the table in Documentation/design/states.md has: {(from, to), ...}."""
     known = set(states())
     pairs = set()
-    for left, right in re.findall(r"^\| ([A-Z]+) \| ([A-Z, ]+) \|", read("module/README.md"), re.M):
+    for left, right in re.findall(r"^\| ([A-Z]+) \| ([A-Z, ]+) \|", read("Documentation/design/states.md"), re.M):
         pairs |= {(left, one) for one in right.split(", ")}
     if not pairs or {one for pair in pairs for one in pair} - known:
-        raise Missing("module/README.md has no table of a timer's states that could be read")
+        raise Missing("Documentation/design/states.md has no table of a timer's states that could be read")
     return pairs
 
 

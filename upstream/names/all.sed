@@ -25,6 +25,7 @@ s/^#include <linux\/ioctl\.h>$/#include <linux\/io_uring\/cmd.h>\n&/
 N
 s/ README\.md is.*/ For the states of a timer, the order of\n * locks and lifetimes see timerwheel-internals.rst./
 }
+s/Documentation\/design\(\/[a-z]*\.md\)\?/timerwheel-internals.rst/
 s/README\.md/timerwheel-internals.rst/
 s/^\( \* .*\); see \(timerwheel-internals.rst.*\)$/\1; see\n *\t\2/
 s/so it also builds in user space (selftests\/unit\/wheel)/so wheel_kunit.c tests it alone/
