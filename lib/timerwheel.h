@@ -347,13 +347,15 @@ long timerwheel_take(struct timerwheel *wheel, struct timerwheel_event *events, 
  * @wheel: the wheel
  * @events: out: the events
  * @count: maximum number of events
- * @timeout: in ms; 0: do not sleep; negative: no timeout
+ * @timeout: in ns, measured by CLOCK_MONOTONIC; 0: do not sleep; negative: no timeout
+ *
+ * Does not return 0 before the timeout has expired.
  *
  * Return: the number of events; 0: timeout; -EINTR: a signal arrived; otherwise as
  * timerwheel_take().
  */
 long timerwheel_wait(struct timerwheel *wheel, struct timerwheel_event *events, size_t count,
-		     int timeout);
+		     int64_t timeout);
 
 /**
  * timerwheel_monitor - open a descriptor from which a copy of each event can be read

@@ -284,13 +284,13 @@ static int ltw_sleep(const struct timerwheel *wheel, bool ends, uint64_t end)
 }
 
 long timerwheel_wait(struct timerwheel *wheel, struct timerwheel_event *events, size_t count,
-		     int timeout)
+		     int64_t timeout)
 {
 	uint64_t end = 0;
 	long n;
 
 	if (timeout > 0)
-		end = ltw_clock_now(TIMERWHEEL_CLOCK_MONOTONIC) + timeout * 1000000ULL;
+		end = ltw_clock_now(TIMERWHEEL_CLOCK_MONOTONIC) + timeout;
 	if (!count)
 		return 0;
 	for (;;) {

@@ -24,7 +24,7 @@ int main(void)
 			timerwheel_strerror(n < 0 ? n : timer.result));
 		return 1;
 	}
-	n = timerwheel_wait(wheel, &event, 1, 5000);
+	n = timerwheel_wait(wheel, &event, 1, 5000000000);
 	if (n != 1 || event.value != 42 || event.fired < event.deadline) {
 		fprintf(stderr, "example: no event: %s\n", timerwheel_strerror(n));
 		return 1;

@@ -970,7 +970,7 @@ TEST_F(wheel, errno_stays)
 	EXPECT_EQ(-ENOENT, timerwheel_open(&other, &config));
 	EXPECT_EQ(-EBADF, timerwheel_adopt(&other, -1, false));
 	EXPECT_EQ(0, timerwheel_take(self->w, &ev, 1));
-	EXPECT_EQ(0, timerwheel_wait(self->w, &ev, 1, 1));
+	EXPECT_EQ(0, timerwheel_wait(self->w, &ev, 1, MSEC));
 	EXPECT_EQ(-EINVAL, timerwheel_advance(self->w, 0, ~0U));
 	EXPECT_EQ(0, timerwheel_info(self->w, &info));
 	EXPECT_GT(0, timerwheel_monitor(self->w, 0, ~0U));
@@ -1001,7 +1001,7 @@ TEST_F(wheel, allocates_nothing)
 	timerwheel_list(self->w, &entry, 1, &cursor);
 	timerwheel_drain(self->w, &entry, 1, 0);
 	timerwheel_advance(self->w, HOUR, 0);
-	timerwheel_wait(self->w, &ev, 1, 1);
+	timerwheel_wait(self->w, &ev, 1, MSEC);
 	timerwheel_queue_move(queue, &(struct timerwheel_move){ .key = 1 });
 	timerwheel_queue_flush(queue);
 	EXPECT_EQ(0, allocations);
@@ -1405,7 +1405,7 @@ TEST_F(clock, due_without_a_call)
 
 	ASSERT_EQ(0, add(self->w, 1, 5, deadline, TIMERWHEEL_ABS));
 	EXPECT_EQ(true, !poll(&p, 1, 0) || timerwheel_now(self->w) >= deadline);
-	EXPECT_EQ(1, poll(&p, 1, PATIENCE));
+	EXPECT_EQ(1, poll(&p, 1, PATIENCE_MS));
 	nap(5 * MSEC);
 	EXPECT_EQ(TIMERWHEEL_WAS_DUE, remove_elem(self->w, &rem));
 	EXPECT_GT(0, rem.left);
@@ -1456,17 +1456,21 @@ TEST(wait_times_out)
 	ASSERT_NE(NULL, wheel);
 	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 1, 0));
 	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 0, -1));
-	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 1, 30));
+	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 1, 30 * MSEC));
 	EXPECT_LE(began + 30 * MSEC, clock_ns(CLOCK_MONOTONIC));
+	/* A part of a millisecond is not rounded down. */
+	began = clock_ns(CLOCK_MONOTONIC);
+	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 1, 999 * USEC));
+	EXPECT_LE(began + 999 * USEC, clock_ns(CLOCK_MONOTONIC));
 	/* The wait sleeps instead of polling. */
 	busy = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 1, 400));
+	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 1, 400 * MSEC));
 	EXPECT_GT(busy + 200 * MSEC, clock_ns(CLOCK_THREAD_CPUTIME_ID));
 	/* A spurious wake-up of the descriptor does not shorten the wait. */
 	ASSERT_EQ(0, add(wheel, 1, 0, 10 * MSEC, 0));
 	ASSERT_LT(0, move(wheel, 1, HOUR, 0));
 	began = clock_ns(CLOCK_MONOTONIC);
-	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 1, 30));
+	EXPECT_EQ(0, timerwheel_wait(wheel, &ev, 1, 30 * MSEC));
 	EXPECT_LE(began + 30 * MSEC, clock_ns(CLOCK_MONOTONIC));
 	timerwheel_close(wheel);
 }
@@ -1526,6 +1530,11 @@ TEST(wait_for_another_thread)
 	ASSERT_NE(NULL, wheel);
 	ASSERT_EQ(0, pthread_create(&other, NULL, arm_soon, wheel));
 	EXPECT_EQ(1, timerwheel_wait(wheel, &ev, 1, -1));
+	EXPECT_EQ(9, ev.key);
+	pthread_join(other, NULL);
+	/* The longest timeout does not overflow. */
+	ASSERT_EQ(0, pthread_create(&other, NULL, arm_soon, wheel));
+	EXPECT_EQ(1, timerwheel_wait(wheel, &ev, 1, INT64_MAX));
 	EXPECT_EQ(9, ev.key);
 	pthread_join(other, NULL);
 	timerwheel_close(wheel);
@@ -2321,7 +2330,7 @@ TEST(ring_wait)
 		EXPECT_LE(ev[0].deadline, ev[0].fired);
 	}
 	EXPECT_LE(began + 49 * MSEC, timerwheel_now(wheel));
-	EXPECT_EQ(0, timerwheel_wait(wheel, ev, 8, 5));
+	EXPECT_EQ(0, timerwheel_wait(wheel, ev, 8, 5 * MSEC));
 	ASSERT_EQ(0, pthread_create(&other, NULL, arm_soon, wheel));
 	EXPECT_EQ(1, timerwheel_wait(wheel, ev, 8, -1));
 	EXPECT_EQ(9, ev[0].key);

@@ -47,9 +47,6 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 180
 
-/* Timeout of a test in ms, long enough for a slow machine */
-#define PATIENCE 60000
-
 #ifdef PROCESS
 #define BACKEND		TIMERWHEEL_BACKEND_PROCESS
 #define ON_DEVICE	false
@@ -63,6 +60,13 @@
 #define MSEC	1000000ULL
 #define SEC	1000000000ULL
 #define HOUR	(3600 * SEC)
+
+/*
+ * Timeout for events that must come, longer than anything takes on a slow machine: in ns for
+ * timerwheel_wait(), in ms for poll()
+ */
+#define PATIENCE	(60 * SEC)
+#define PATIENCE_MS	60000
 
 static inline void poison(void *p, size_t size)
 {

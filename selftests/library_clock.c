@@ -42,7 +42,7 @@ TEST_F(set, forward)
 	struct timerwheel_event ev;
 
 	ASSERT_EQ(0, add(self->w, 1, 0, self->began + HOUR, TIMERWHEEL_ABS));
-	EXPECT_EQ(0, timerwheel_wait(self->w, &ev, 1, 10));
+	EXPECT_EQ(0, timerwheel_wait(self->w, &ev, 1, 10 * MSEC));
 	ASSERT_EQ(0, set_clock(self->began + 2 * HOUR));
 	ASSERT_EQ(1, timerwheel_wait(self->w, &ev, 1, PATIENCE));
 	EXPECT_EQ(self->began + HOUR, ev.deadline);
@@ -55,7 +55,7 @@ TEST_F(set, back)
 
 	ASSERT_EQ(0, add(self->w, 1, 0, 500 * MSEC, 0));
 	ASSERT_EQ(0, set_clock(self->began - HOUR));
-	EXPECT_EQ(0, timerwheel_wait(self->w, &ev, 1, 1000));
+	EXPECT_EQ(0, timerwheel_wait(self->w, &ev, 1, SEC));
 	ASSERT_EQ(0, set_clock(self->began + HOUR));
 	ASSERT_EQ(1, timerwheel_wait(self->w, &ev, 1, PATIENCE));
 	EXPECT_LE(ev.deadline, ev.fired);
@@ -68,7 +68,7 @@ TEST_F(set, back_before_a_look)
 	struct timerwheel_event ev;
 
 	ASSERT_EQ(0, add(self->w, 1, 0, 20 * MSEC, 0));
-	ASSERT_EQ(1, poll(&p, 1, PATIENCE));
+	ASSERT_EQ(1, poll(&p, 1, PATIENCE_MS));
 	ASSERT_EQ(0, set_clock(self->began - HOUR));
 	/* The device has noticed that it was due; the process back end has not. */
 	EXPECT_EQ(ON_DEVICE ? 1 : 0, take(self->w, &ev, 1));

@@ -830,7 +830,7 @@ TEST(running)
 	}
 	ASSERT_EQ(WAS_PARKED, move(t.w, 1, 30 * MSEC, 0));
 	if (cancel(&t) == DONE)
-		EXPECT_EQ(0, timerwheel_wait(t.w, &ev, 1, 60));
+		EXPECT_EQ(0, timerwheel_wait(t.w, &ev, 1, 60 * MSEC));
 	timerwheel_close(t.w);
 }
 
@@ -1053,12 +1053,12 @@ static void race_event(struct race *r, const struct timerwheel_event *ev)
 	atomic_fetch_add(&r->events, 1);
 }
 
-static long race_take(struct race *r, int ms)
+static long race_take(struct race *r, int64_t timeout)
 {
 	struct timerwheel_event events[16];
 	long n, i;
 
-	n = timerwheel_wait(r->w, events, 16, ms);
+	n = timerwheel_wait(r->w, events, 16, timeout);
 	for (i = 0; i < n; i++)
 		race_event(r, &events[i]);
 	return n;
@@ -1145,16 +1145,16 @@ TEST_F_TIMEOUT(race, each_ends_once, 300)
 	/* Continue on a slow machine while there are deadlines. */
 	while (clock_ns(CLOCK_MONOTONIC) < begin + seconds * SEC ||
 	       (!raced_enough(r) && clock_ns(CLOCK_MONOTONIC) < begin + SECONDS_MAX * SEC))
-		ASSERT_LE(0, race_take(r, 1));
+		ASSERT_LE(0, race_take(r, MSEC));
 	atomic_store(&r->stop, true);
 	for (i = 0; i <= OWNERS; i++)
 		ASSERT_EQ(0, pthread_join(thread[i], NULL));
 	/* All armed timers fire, and all cancelled timers are parked. */
 	begin = clock_ns(CLOCK_MONOTONIC);
 	do {
-		ASSERT_LE(0, race_take(r, 10));
+		ASSERT_LE(0, race_take(r, 10 * MSEC));
 		ASSERT_EQ(0, timerwheel_stats(r->w, &s));
-	} while (s.pending + s.due && clock_ns(CLOCK_MONOTONIC) < begin + PATIENCE * MSEC);
+	} while (s.pending + s.due && clock_ns(CLOCK_MONOTONIC) < begin + PATIENCE);
 	while (race_take(r, 0) > 0)
 		;
 	for (key = 0; key < OWNERS * KEYS; key++) {

@@ -99,7 +99,7 @@ int main(void)
 			_exit(work(timerwheel_share(wheel), i));
 	}
 	/* Sleep until a lease ends, or for the longest time that a lease can last. */
-	while (timerwheel_wait(wheel, &event, 1, 2 * (BEATS * BEAT + LEASE) / 1000000) == 1) {
+	while (timerwheel_wait(wheel, &event, 1, 2 * (BEATS * BEAT + LEASE)) == 1) {
 		printf("the lease of worker %d has ended\n", (int)event.key);
 		ended++;
 	}

@@ -155,7 +155,7 @@ faults=(
 'take: more than a call may;                 s/wheel->ops->take(wheel, events, ltw_most(count))/wheel->ops->take(wheel, events, count + 1)/'
 'drain: none is no reason to close;          /^long timerwheel_drain(/,/^}/s/^\tdo {$/\tif (count) do {/'
 'list: one page;                             s/if (n != (long)want)$/if (1)/'
-'sleep: ms;                                  s/timeout \* 1000000ULL/timeout * 1000ULL/'
+'sleep: whole ms;                            s/MONOTONIC) + timeout;/MONOTONIC) + timeout \/ 1000000 * 1000000;/'
 'sleep: signals are forgotten;               s/return n < 0 ? n : 1;/return 1;/'
 'sleep: for ever;                            s/ends ? \&left : NULL/NULL/'
 'wait: 0 sleeps;                             s/if (n || !timeout)/if (n)/'

@@ -92,7 +92,7 @@ static void take(size_t batch)
 
 	while (taken < ROUND) {
 		room = ROUND - taken < batch ? ROUND - taken : batch;
-		n = timerwheel_wait(wheel, events, room, 5000);
+		n = timerwheel_wait(wheel, events, room, 5000000000);
 		check("read", n);
 		taken += n;
 	}
