@@ -8,6 +8,10 @@
  * loop. If the wheel has no commands, the server flushes the queue by calls. Try it with
  *
  *	echod /tmp/echo & nc -U /tmp/echo
+ *
+ * The loop differs from the loop of libtimerwheel(3) in one point: it flushes the queue with each
+ * submission instead of before each take. The server can therefore get the event of a timer that
+ * it has armed again. It ignores the event, because the event has an earlier deadline.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -43,6 +47,7 @@ static struct timerwheel_queue *queue;
 static struct io_uring ring;
 static uint64_t idle = 2000000000, last_key;
 static int listener;
+static bool wheel_ready;		/* The descriptor of the wheel is readable. */
 
 /* Completions that arrived during the wait for a result of TIMERS; at most one per connection. */
 static struct io_uring_cqe kept[2 * CONNS];
@@ -220,7 +225,6 @@ static void conn_close(int fd)
 static void conn_received(int fd, int n)
 {
 	struct conn *conn = &conns[fd];
-	struct timerwheel_move move = { .key = conn->key, .flags = TIMERWHEEL_ABS };
 	struct io_uring_sqe *sqe;
 
 	if (n <= 0) {
@@ -229,9 +233,7 @@ static void conn_received(int fd, int n)
 	}
 	conn->size = n;
 	conn->deadline = timerwheel_now(wheel) + idle;
-	move.deadline = conn->deadline;
-	while (busy("move", timerwheel_queue_move(queue, &move)))
-		;
+	conn_arm(fd);
 	sqe = new_sqe();
 	io_uring_prep_send(sqe, fd, conn->text, n, MSG_NOSIGNAL | MSG_WAITALL);
 	tag(sqe, SEND, fd);
@@ -243,40 +245,6 @@ static void conn_sent(int fd, int n)
 		start_receive(fd);
 	else
 		conn_close(fd);
-}
-
-static void conn_expired(const struct timerwheel_event *event)
-{
-	int fd = event->value;
-	struct conn *conn = &conns[fd];
-
-	if (!event->key) {
-		start_accept();
-		return;
-	}
-	/* The connection was closed in the meantime; another one may have its descriptor. */
-	if (conn->key != event->key)
-		return;
-	/* Data arrived after the timer had fired. */
-	if (conn->deadline > event->fired)
-		conn_arm(fd);
-	else
-		/* This ends the waiting request, which closes the connection. */
-		shutdown(fd, SHUT_RDWR);
-}
-
-/* Take events until there are none. Only then the descriptor becomes readable again. */
-static void expire(void)
-{
-	struct timerwheel_event events[ROOM];
-	long n, i;
-
-	while ((n = timerwheel_take(wheel, events, ROOM)) > 0) {
-		for (i = 0; i < n; i++)
-			conn_expired(&events[i]);
-	}
-	check_wheel("events", n);
-	start_events();
 }
 
 /* Put the queued operations in the next submission. */
@@ -306,6 +274,75 @@ static void submit_timers(void)
 	}
 }
 
+static void complete(const struct io_uring_cqe *cqe)
+{
+	unsigned int number = (uint32_t)cqe->user_data;
+
+	switch ((enum request)(cqe->user_data >> 32)) {
+	case ACCEPT:
+		conn_open(cqe->res);
+		break;
+	case RECEIVE:
+		conn_received(number, cqe->res);
+		break;
+	case SEND:
+		conn_sent(number, cqe->res);
+		break;
+	case EVENTS:
+		wheel_ready = true;
+		break;
+	case TIMERS:
+		command_done(cqe);
+		break;
+	}
+}
+
+static void complete_all(void)
+{
+	struct io_uring_cqe cqe;
+
+	while (next_completion(&cqe))
+		complete(&cqe);
+}
+
+static void conn_expired(const struct timerwheel_event *event)
+{
+	int fd = event->value;
+	struct conn *conn = &conns[fd];
+
+	if (!event->key) {
+		start_accept();
+		return;
+	}
+	/* Receive once more, because data may have arrived while the server did not run. */
+	complete_all();
+	check("io_uring_submit", io_uring_submit(&ring));
+	complete_all();
+	/*
+	 * Ignore the event if the connection was closed, even if another connection has its
+	 * descriptor, and if the event belongs to an earlier arming.
+	 */
+	if (conn->key == event->key && event->deadline >= conn->deadline)
+		/* This ends the waiting request, which closes the connection. */
+		shutdown(fd, SHUT_RDWR);
+}
+
+/* Take events until there are none. Only then the descriptor becomes readable again. */
+static void expire(void)
+{
+	struct timerwheel_event events[ROOM];
+	long n, i;
+
+	do {
+		n = timerwheel_take(wheel, events, ROOM);
+		check_wheel("events", n);
+		for (i = 0; i < n; i++)
+			conn_expired(&events[i]);
+	} while (n > 0);
+	wheel_ready = false;
+	start_events();
+}
+
 static void start(int argc, char **argv)
 {
 	struct timerwheel_config config = { .capacity = CONNS };
@@ -330,33 +367,8 @@ static void start(int argc, char **argv)
 	expire();
 }
 
-static void complete(const struct io_uring_cqe *cqe, bool *events)
-{
-	unsigned int number = (uint32_t)cqe->user_data;
-
-	switch ((enum request)(cqe->user_data >> 32)) {
-	case ACCEPT:
-		conn_open(cqe->res);
-		break;
-	case RECEIVE:
-		conn_received(number, cqe->res);
-		break;
-	case SEND:
-		conn_sent(number, cqe->res);
-		break;
-	case EVENTS:
-		*events = true;
-		break;
-	case TIMERS:
-		command_done(cqe);
-		break;
-	}
-}
-
 int main(int argc, char **argv)
 {
-	struct io_uring_cqe cqe;
-	bool events;
 	int err;
 
 	start(argc, argv);
@@ -366,11 +378,8 @@ int main(int argc, char **argv)
 		/* EINTR: the server was stopped and continues. */
 		if (err != -EINTR)
 			check("io_uring_submit_and_wait", err);
-		events = false;
-		while (next_completion(&cqe))
-			complete(&cqe, &events);
-		/* Expire after the receives: data that arrived in time postpones the timeout. */
-		if (events)
+		complete_all();
+		if (wheel_ready)
 			expire();
 	}
 }

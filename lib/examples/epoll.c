@@ -16,12 +16,12 @@ int main(int argc, char **argv)
 		perror("epoll");
 		return 1;
 	}
-	sessions_expire();
-	while (sessions_left()) {
-		sessions_flush();
-		/* A server also waits for its other descriptors here, and handles them first. */
-		if (epoll_wait(epoll, &event, 1, -1) == 1)
-			sessions_expire();
+	for (;;) {
+		/* A server handles the messages of its ready connections here. */
+		sessions_expire();
+		if (!sessions_left())
+			break;
+		epoll_wait(epoll, &event, 1, -1);
 	}
 	close(epoll);
 	return sessions_end();

@@ -5,12 +5,12 @@
 
 #include "sessions.h"
 
+/* This only wakes the loop, because events are taken after the callbacks of all connections. */
 static void readable(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
 	(void)arg;
-	sessions_expire();
 }
 
 int main(int argc, char **argv)
@@ -24,10 +24,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "libevent: no memory\n");
 		return 1;
 	}
-	sessions_expire();
-	/* Run one iteration at a time, because the queue must be flushed before each. */
-	while (sessions_left()) {
-		sessions_flush();
+	for (;;) {
+		sessions_expire();
+		if (!sessions_left())
+			break;
+		/* Wait, and handle the messages of all ready connections. */
 		if (event_base_loop(base, EVLOOP_ONCE) < 0) {
 			fprintf(stderr, "libevent: the loop failed\n");
 			return 1;

@@ -8,18 +8,18 @@
 static uv_poll_t poll_handle;
 static uv_prepare_t prepare_handle;
 
+/* This only wakes the loop, because events are taken after the callbacks of all connections. */
 static void readable(uv_poll_t *handle, int status, int events)
 {
 	(void)handle;
+	(void)status;
 	(void)events;
-	if (!status)
-		sessions_expire();
 }
 
-/* Called before the loop sleeps. */
+/* The loop calls this before it waits, after the callbacks of all connections. */
 static void prepare(uv_prepare_t *handle)
 {
-	sessions_flush();
+	sessions_expire();
 	if (!sessions_left()) {
 		uv_close((uv_handle_t *)handle, NULL);
 		uv_close((uv_handle_t *)&poll_handle, NULL);
@@ -43,7 +43,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "libuv: %s\n", uv_strerror(err));
 		return 1;
 	}
-	sessions_expire();
 	uv_run(loop, UV_RUN_DEFAULT);
 	uv_loop_close(loop);
 	return sessions_end();

@@ -5,7 +5,8 @@
  * A client with many connections, which repeatedly sends a request on each. It arms a timeout for
  * each request and cancels it when the answer arrives, both in memory. The server, here a child
  * process, drops one request in 50. When a timeout fires, the client sends the request again with
- * twice the timeout. After the third timeout, it gives the request up.
+ * twice the timeout. After the third timeout, it gives the request up. The loop is the loop of
+ * libtimerwheel(3), so an answer that has arrived is never treated as a timeout.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ struct request {
 struct conn {
 	uint32_t number;		/* number of its request */
 	int tries;
-	uint64_t deadline;		/* deadline of its timeout */
+	uint64_t deadline;		/* deadline of its timeout; TIMERWHEEL_TIME_MAX: none */
 	uint32_t index;			/* its timer, whose key is the index of the connection */
 	uint32_t generation;
 };
@@ -77,6 +78,7 @@ static void send_request(uint32_t i)
 static void next_request(uint32_t i)
 {
 	conns[i].tries = 0;
+	conns[i].deadline = TIMERWHEEL_TIME_MAX;
 	if (++conns[i].number <= REQUESTS)
 		send_request(i);
 	else
@@ -93,19 +95,27 @@ static void answer_arrived(const struct request *answer)
 		return;
 	was = timerwheel_queue_cancel(queue, answer->conn, conn->index, conn->generation);
 	check("cancel", was);
-	if (was == TIMERWHEEL_DONE) {
-		answered++;
-		next_request(answer->conn);
-	} else {
-		late++;		/* its timeout has fired: the event handles it */
-	}
+	/* The timeout may have fired before. Its event then has an earlier deadline. */
+	late += was != TIMERWHEEL_DONE;
+	answered++;
+	next_request(answer->conn);
+}
+
+static void receive(void)
+{
+	struct request answer;
+
+	while (recv(sock, &answer, sizeof(answer), MSG_DONTWAIT) == sizeof(answer))
+		answer_arrived(&answer);
 }
 
 static void timed_out(const struct timerwheel_event *event)
 {
 	struct conn *conn = &conns[event->key];
 
-	/* This event belongs to an earlier arming, and was taken together with the current one. */
+	/* The answer may have arrived while this program did not run. */
+	receive();
+	/* This event belongs to an earlier arming. */
 	if (event->deadline < conn->deadline)
 		return;
 	if (conn->tries < TRIES) {
@@ -151,17 +161,19 @@ static void expire(void)
 	struct timerwheel_event events[ROOM];
 	long n, i;
 
-	while ((n = timerwheel_take(wheel, events, ROOM)) > 0)
+	do {
+		check("flush", timerwheel_queue_flush(queue));
+		n = timerwheel_take(wheel, events, ROOM);
+		check("take", n);
 		for (i = 0; i < n; i++)
 			timed_out(&events[i]);
-	check("take", n);
+	} while (n > 0);
 }
 
 int main(int argc, char **argv)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	int fds[2], epoll = epoll_create1(EPOLL_CLOEXEC);
-	struct request answer;
 	pid_t pid;
 
 	if (argc > 2 || (argc == 2 && strcmp(argv[1], "ring"))) {
@@ -187,15 +199,12 @@ int main(int argc, char **argv)
 	epoll_ctl(epoll, EPOLL_CTL_ADD, sock, &event);
 	epoll_ctl(epoll, EPOLL_CTL_ADD, timerwheel_fd(wheel), &event);
 	while (open_conns) {
-		/* Handle answers before timeouts. */
-		while (recv(sock, &answer, sizeof(answer), MSG_DONTWAIT) == sizeof(answer))
-			answer_arrived(&answer);
+		receive();
 		expire();
-		check("flush", timerwheel_queue_flush(queue));
 		if (open_conns)
 			epoll_wait(epoll, &event, 1, -1);
 	}
-	printf("%ld answered, %ld too late, %ld sent again, %ld lost\n",
+	printf("%ld answered, %ld of them after a timeout had fired, %ld sent again, %ld lost\n",
 	       answered, late, again, lost);
 	printf("%ld timeouts were armed by a call\n", moved);
 	timerwheel_queue_free(queue);

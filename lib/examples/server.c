@@ -7,10 +7,8 @@
  *
  *	server /tmp/echo & nc -U /tmp/echo
  *
- * A server that was stopped, or was busy for long, finds messages that arrived in time together
- * with the events of timers that these messages can no longer postpone. It then adds the timer
- * again. So at each event it reads what the connection has sent, and ignores the event if the
- * deadline is a later one then.
+ * The loop is the loop of libtimerwheel(3), so the server closes no live connection after it was
+ * stopped. It has no queue, and so nothing to flush.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -162,11 +160,12 @@ static void expire(void)
 	struct timerwheel_event events[ROOM];
 	long n, i;
 
-	while ((n = timerwheel_take(wheel, events, ROOM)) > 0) {
+	do {
+		n = timerwheel_take(wheel, events, ROOM);
+		check_wheel("events", n);
 		for (i = 0; i < n; i++)
 			conn_expired(&events[i]);
-	}
-	check_wheel("events", n);
+	} while (n > 0);
 }
 
 static void start(int argc, char **argv)
@@ -191,26 +190,25 @@ static void start(int argc, char **argv)
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	watch(listener);
 	watch(timerwheel_fd(wheel));
-	expire();
 }
 
 int main(int argc, char **argv)
 {
 	struct epoll_event ready[ROOM];
-	int i, n;
+	int i, fd, n = 0;
 
 	start(argc, argv);
 	for (;;) {
+		for (i = 0; i < n; i++) {
+			fd = ready[i].data.fd;
+			if (fd == listener)
+				conn_open();
+			else if (fd != timerwheel_fd(wheel) && conns[fd].key)
+				conn_read(fd);
+		}
+		expire();
 		n = epoll_wait(epoll, ready, ROOM, -1);
 		/* EINTR: the server was stopped and continues. */
 		check("epoll", n >= 0 || errno == EINTR);
-		for (i = 0; i < n; i++) {
-			if (ready[i].data.fd == listener)
-				conn_open();
-			else if (ready[i].data.fd == timerwheel_fd(wheel))
-				expire();
-			else if (conns[ready[i].data.fd].key)
-				conn_read(ready[i].data.fd);
-		}
 	}
 }

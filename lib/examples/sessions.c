@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /* See sessions.h. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,7 @@
 
 static struct timerwheel *wheel;
 static struct timerwheel_queue *queue;
-static uint64_t spoke[SESSIONS];		/* time of the last traffic; 0: the session ended */
+static uint64_t deadlines[SESSIONS];		/* 0: the session ended */
 static unsigned int left = SESSIONS, rounds, refreshed, early, failures;
 
 static void die(const char *what, int err)
@@ -29,22 +28,28 @@ static void die(const char *what, int err)
 	exit(1);
 }
 
-/* A MOVE finds no timer if the session was refreshed too late and its event was already taken. */
 static void failed(void *arg, unsigned long op, const void *elem)
 {
-	const struct timerwheel_move *move = elem;
-
 	(void)arg;
-	if (op == TIMERWHEEL_IOC_MOVE && move->result == -ENOENT)
-		spoke[move->key] = 0;
-	else
-		failures++;
+	(void)op;
+	(void)elem;
+	failures++;
 }
 
 static void check(int err)
 {
 	if (err)
 		die("queue", err);
+}
+
+/* Start the timeout of a session, or start it again if the timer exists. */
+static void session_arm(uint64_t session)
+{
+	struct timerwheel_add add = { .key = session, .flags = TIMERWHEEL_ABS };
+
+	add.deadline = timerwheel_now(wheel) + IDLE;
+	deadlines[session] = add.deadline;
+	check(timerwheel_queue_add(queue, &add));
 }
 
 void sessions_start(int argc, char **argv)
@@ -55,8 +60,7 @@ void sessions_start(int argc, char **argv)
 		.deadline = TRAFFIC_EVERY,
 		.period = TRAFFIC_EVERY,
 	};
-	struct timerwheel_add session = { .deadline = IDLE };
-	uint64_t now;
+	uint64_t session;
 	int err;
 
 	if (argc > 1 && !strcmp(argv[1], "ring"))
@@ -67,12 +71,9 @@ void sessions_start(int argc, char **argv)
 	err = timerwheel_queue_new(&queue, wheel, 0, failed, NULL);
 	if (err)
 		die("no queue", err);
-	now = timerwheel_now(wheel);
 	check(timerwheel_queue_add(queue, &traffic));
-	for (session.key = 0; session.key < SESSIONS; session.key++) {
-		spoke[session.key] = now;
-		check(timerwheel_queue_add(queue, &session));
-	}
+	for (session = 0; session < SESSIONS; session++)
+		session_arm(session);
 }
 
 int sessions_fd(void)
@@ -84,56 +85,49 @@ int sessions_fd(void)
 static void make_traffic(void)
 {
 	struct timerwheel_remove traffic = { .key = TRAFFIC };
-	struct timerwheel_move session = { .flags = TIMERWHEEL_ABS };
-	uint64_t now = timerwheel_now(wheel);
+	uint64_t session;
 
-	session.deadline = now + IDLE;
-	for (session.key = 0; session.key < BUSY; session.key++) {
+	for (session = 0; session < BUSY; session++) {
 		/* This session has ended. */
-		if (!spoke[session.key])
+		if (!deadlines[session])
 			continue;
-		spoke[session.key] = now;
 		refreshed++;
-		check(timerwheel_queue_move(queue, &session));
+		session_arm(session);
 	}
 	if (++rounds == TRAFFIC_ROUNDS)
 		check(timerwheel_queue_remove(queue, &traffic));
 }
 
-static void end_session(const struct timerwheel_event *event)
+static void handle(const struct timerwheel_event *event)
 {
-	if (event->fired < spoke[event->key] + IDLE)
+	if (event->key == TRAFFIC) {
+		if (rounds < TRAFFIC_ROUNDS)
+			make_traffic();
+		return;
+	}
+	/* A server reads from the connection here, which may arm the timer again. */
+	if (!deadlines[event->key] || event->deadline < deadlines[event->key])
+		return;
+	if (event->fired < deadlines[event->key])
 		early++;
-	spoke[event->key] = 0;
+	deadlines[event->key] = 0;
 	left--;
 }
 
 void sessions_expire(void)
 {
 	struct timerwheel_event events[64];
-	bool traffic = false;
 	long n, i;
 
-	/* A session that was active in this iteration is alive: its MOVE withdraws the event. */
-	sessions_flush();
-	/* Take events until there are none. Only then the descriptor becomes readable again. */
-	while ((n = timerwheel_take(wheel, events, 64)) > 0) {
-		for (i = 0; i < n; i++) {
-			if (events[i].key == TRAFFIC)
-				traffic = true;
-			else
-				end_session(&events[i]);
-		}
-	}
+	do {
+		/* The flush withdraws the events of timers that were armed again. */
+		check(timerwheel_queue_flush(queue));
+		n = timerwheel_take(wheel, events, 64);
+		for (i = 0; i < n; i++)
+			handle(&events[i]);
+	} while (n > 0);
 	if (n < 0)
 		die("no events", n);
-	if (traffic && rounds < TRAFFIC_ROUNDS)
-		make_traffic();
-}
-
-void sessions_flush(void)
-{
-	check(timerwheel_queue_flush(queue));
 }
 
 bool sessions_left(void)

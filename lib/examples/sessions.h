@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /*
  * The common part of the examples of event loops: a server's sessions, each with an idle timeout.
- * Some of them have traffic for a while, which postpones their timeouts. In the end all of them are
+ * Some of them have traffic for a while, which postpones their timeouts. Then all of them become
  * idle and end.
  *
- * An event loop has to do three things; only that differs between the examples:
+ * Each iteration of an event loop has three steps:
  *
- *	call sessions_expire() when sessions_fd() is readable, and once before the loop;
- *	call sessions_flush() at the end of each iteration, before it sleeps;
- *	continue while sessions_left().
+ *	handle the messages of all ready connections (the sessions have none);
+ *	call sessions_expire();
+ *	while sessions_left(), wait for sessions_fd() and the connections.
  */
 #ifndef SESSIONS_H
 #define SESSIONS_H
@@ -29,11 +29,8 @@ void sessions_start(int argc, char **argv);
  */
 int sessions_fd(void);
 
-/** sessions_expire - take events and end their sessions */
+/** sessions_expire - flush the queue, and end the sessions whose timeouts have expired */
 void sessions_expire(void);
-
-/** sessions_flush - submit the operations that were queued in this iteration */
-void sessions_flush(void);
 
 /**
  * sessions_left - are there sessions or traffic left?
