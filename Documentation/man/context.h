@@ -40,7 +40,7 @@ bool receive(struct connection *conn);
 void arm(struct connection *conn);
 void retransmit(struct connection *conn);
 void close_connection(struct connection *conn);
-void expired(__u64 key);
+void expired(const struct timerwheel_event *event);
 void move_later(__u64 key);
 void left_over(__u64 key, __u64 value, __s64 left);
 bool packet(void);
