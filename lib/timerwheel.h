@@ -644,8 +644,8 @@ int timerwheel_queue_cancel(struct timerwheel_queue *queue, uint64_t key, uint32
  * timerwheel_queue_flush - perform all queued operations
  * @queue: the queue
  *
- * Call it once in each iteration of the event loop, before waiting. With an empty queue it makes no
- * system call.
+ * In an event loop, call it before each timerwheel_take(). With an empty queue it makes no system
+ * call.
  *
  * Return: 0: all operations were processed, and failed operations were reported; or an error of a
  * call: the remaining operations stay queued, in order. -EBUSY: results of
