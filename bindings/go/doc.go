@@ -20,6 +20,27 @@
 // Relative times are a [time.Duration] or an int64 in ns. A negative relative time makes the timer
 // due at once. Absolute times are an int64 in ns of the wheel's clock, which [Wheel.Now] reads.
 //
+// # The loop
+//
+// A program that was stopped for longer than a timeout finds messages that arrived in time, and also
+// events of the timers that these messages would have restarted. To close no live connection, use
+// this loop, which the example Loop shows:
+//
+//  1. Handle the messages of all ready connections. For each message read the clock after the
+//     message, remember the absolute deadline, and restart the timer with Add and [Abs].
+//  2. Flush the queue and take events until there are none. Flush before each take, because a
+//     restart withdraws an event that was not taken, and because handling an event can restart
+//     timers. At each event, receive what has arrived without blocking. Then ignore the event if its
+//     deadline is earlier than the connection's deadline: it belongs to an earlier arming.
+//  3. Wait only after a take has returned no event.
+//
+// If the timer is resident, you can restart it with Move or [Timer.ArmAt] instead. Otherwise a Move
+// fails with ENOENT after the event was taken.
+//
+// [Wheel.Read] waits only after a take that returned nothing. A goroutine that handles only events
+// can therefore flush and call Read in turn. If other goroutines handle the messages, use a lock in
+// each connection for the restart and for the comparison.
+//
 // # Memory instead of calls
 //
 // With [Options.Table], timers are armed, refreshed and cancelled in memory ([Table]). With

@@ -87,8 +87,86 @@ func ExampleWheel_Advance() {
 	// 1
 }
 
-// A deadline that is postponed in memory. A program that was stopped refreshes too late; then it adds
-// the timer again, and an event with an earlier deadline means nothing any more.
+// conn is a connection. A channel stands for its socket.
+type conn struct {
+	key      uint64
+	messages chan string
+	deadline int64
+}
+
+// The event loop for idle timeouts. It closes no live connection, at whatever point the program was
+// stopped.
+func Example_loop() {
+	w, err := timerwheel.Open(&timerwheel.Options{Clock: timerwheel.Manual})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	queue := w.NewQueue(0, func(key uint64, err error) { log.Fatal(key, err) })
+	restart := func(c *conn) {
+		// Read the clock after the message.
+		c.deadline = w.Now() + int64(time.Minute)
+		add := timerwheel.Add{Key: c.key, Deadline: c.deadline, Flags: timerwheel.Abs}
+		if err := queue.Add(add); err != nil {
+			log.Fatal(err)
+		}
+	}
+	receive := func(c *conn) {
+		select {
+		case text := <-c.messages:
+			fmt.Println("received:", text)
+			restart(c)
+		default:
+		}
+	}
+	conns := map[uint64]*conn{1: {key: 1, messages: make(chan string, 1)}}
+	for _, c := range conns {
+		restart(c)
+	}
+	events := make([]timerwheel.Event, 64)
+	for turn := 1; len(conns) > 0; turn++ {
+		for _, c := range conns {
+			receive(c)
+		}
+		if turn == 2 {
+			// The program is stopped here. A message arrives, and the timer fires.
+			conns[1].messages <- "in time"
+			w.Advance(2 * time.Minute)
+		}
+		for {
+			if err := queue.Flush(); err != nil {
+				log.Fatal(err)
+			}
+			n, err := w.Take(events)
+			if err != nil {
+				log.Fatal(err)
+			}
+			for _, e := range events[:n] {
+				c := conns[e.Key]
+				if c == nil {
+					continue
+				}
+				receive(c)
+				// An earlier deadline belongs to an earlier arming.
+				if e.Deadline >= c.deadline {
+					fmt.Println("idle in turn", turn)
+					delete(conns, c.key)
+				}
+			}
+			if n == 0 {
+				break
+			}
+		}
+		// This stands for a wait for the connections and the wheel.
+		w.Advance(40 * time.Second)
+	}
+	// Output:
+	// received: in time
+	// idle in turn 4
+}
+
+// A deadline that is postponed in memory. If a program was stopped and refreshes too late, it adds
+// the timer again, and ignores events with an earlier deadline.
 func ExampleTable_Refresh() {
 	w, err := timerwheel.Open(&timerwheel.Options{Table: true})
 	if err != nil {

@@ -66,9 +66,9 @@ func (q *Queue) Remove(r Remove) error {
 	return nil
 }
 
-// Flush performs all queued operations, and reports those that fail to the function of NewQueue. If a
-// call fails, Flush returns its error, and the remaining operations stay queued. The errors are the
-// errors of [Wheel.Add].
+// Flush performs all queued operations, and reports those that fail to the function of NewQueue. In an
+// event loop, call it before each [Wheel.Take] or [Wheel.Read]. If a call fails, Flush returns its
+// error, and the remaining operations stay queued. The errors are the errors of [Wheel.Add].
 func (q *Queue) Flush() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -47,6 +47,73 @@
 //! A wheel inside the process cannot be shared, does not survive the process, and has no monitors.
 //! Otherwise both behave the same.
 //!
+//! # The loop
+//!
+//! A program that was stopped for longer than a timeout finds messages that arrived in time, and
+//! also events of the timers that these messages would have restarted. This loop closes no live
+//! connection:
+//!
+//! ```
+//! use std::collections::{HashMap, VecDeque};
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use timerwheel::{Add, Clock, Error, Events, Queue, Time, Wheel};
+//!
+//! /// A connection; a queue stands for its socket.
+//! struct Conn {
+//!     messages: VecDeque<&'static str>,
+//!     deadline: Time,
+//! }
+//!
+//! /// Reads without blocking, and restarts the timer for each message.
+//! fn receive(key: u64, conn: &mut Conn, queue: &mut Queue) -> Result<(), Error> {
+//!     while conn.messages.pop_front().is_some() {
+//!         // Read the clock after the message, and remember the absolute deadline.
+//!         conn.deadline = queue.wheel().now() + Duration::from_secs(60);
+//!         queue.add(Add::new(key, 0, conn.deadline))?;
+//!     }
+//!     Ok(())
+//! }
+//!
+//! let wheel = Arc::new(Wheel::builder().clock(Clock::Manual).open()?);
+//! let mut queue = Queue::new(wheel.clone(), 0)?;
+//! let mut events = Events::with_capacity(64);
+//! let hello = Conn { messages: VecDeque::from(["hello"]), deadline: Time::MAX };
+//! let mut conns = HashMap::from([(1, hello)]);
+//! while !conns.is_empty() {
+//!     for (&key, conn) in &mut conns {
+//!         receive(key, conn, &mut queue)?;
+//!     }
+//!     loop {
+//!         // A restart withdraws an event that was not taken.
+//!         queue.flush()?;
+//!         if wheel.take(&mut events)? == 0 {
+//!             break;
+//!         }
+//!         for event in &events {
+//!             if let Some(conn) = conns.get_mut(&event.key()) {
+//!                 receive(event.key(), conn, &mut queue)?;
+//!                 // An event with an earlier deadline belongs to an earlier arming.
+//!                 if event.deadline() >= conn.deadline {
+//!                     conns.remove(&event.key());
+//!                 }
+//!             }
+//!         }
+//!     }
+//!     // This stands for a wait for the connections and the wheel.
+//!     wheel.advance(Duration::from_secs(40))?;
+//! }
+//! # Ok::<(), timerwheel::Error>(())
+//! ```
+//!
+//! * Flush before each take, because handling an event can restart timers, and their operations
+//!   must not wait in the queue while the program waits.
+//! * Receive at each event, because the message can have arrived since the last turn.
+//! * Compare the deadlines afterwards, because the event can belong to an earlier arming.
+//! * Restart timers with [`Add`]. A [`Move`] fails with [`Error::NotFound`] after the event was taken,
+//!   unless the timer is resident.
+//! * Wait only after a take has returned 0. [`Wheel::wait`] does this.
+//!
 //! # Missing features
 //!
 //! This crate does not have deadlines on TCP connections or commands for io_uring. Use

@@ -206,7 +206,8 @@ impl Queue {
         })
     }
 
-    /// Performs all queued operations. Call it in each turn of the event loop, before waiting.
+    /// Performs all queued operations. In an event loop, call it before each
+    /// [`Wheel::take`](crate::Wheel::take).
     ///
     /// Errors: as for [`Wheel::add`]; then the remaining operations stay queued. Failed operations
     /// are not errors of the flush; [`failures`](Queue::failures) returns them.

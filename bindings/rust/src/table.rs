@@ -191,8 +191,9 @@ impl Table<'_> {
     ///
     /// A program that did not run for a while refreshes too late: the timer fires, and the program
     /// reads the message that postpones it only afterwards. So if the answer is
-    /// [`Answer::TooLate`], arm the timer again, and remember its deadline. At an event, read all
-    /// messages, and ignore the event if its deadline is earlier than the one that you remember.
+    /// [`Answer::TooLate`], arm the timer again, and remember its deadline. At an event, receive
+    /// what has arrived, and ignore the event if its deadline is earlier than the deadline that you
+    /// remember. [The loop](crate#the-loop) shows the order.
     ///
     /// Returns any answer; [`Answer::NeedsCall`]: the deadline is earlier than the timer's
     /// deadline.
