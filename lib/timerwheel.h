@@ -429,8 +429,8 @@ static inline enum timerwheel_answer timerwheel_table_arm(const struct timerwhee
  * reads the message that postpones the timer only afterwards. A server that acts on the event would
  * close a live connection. So when you get TIMERWHEEL_TOO_LATE, arm the timer again
  * (timerwheel_move() or, if it is not resident, timerwheel_add()), and remember its deadline. When
- * an event arrives, read all messages, and ignore the event if its deadline is earlier than the one
- * that you remember.
+ * an event arrives, read the connection once more, and ignore the event if its deadline is earlier
+ * than the deadline that you remember. libtimerwheel(3) has the loop.
  *
  * Return: TIMERWHEEL_DONE: no event is delivered for the previous deadline; TIMERWHEEL_TOO_LATE:
  * the timer has fired; TIMERWHEEL_NEEDS_CALL: @deadline is earlier than the timer's deadline;
