@@ -31,6 +31,8 @@
 #define SKIP_MAX	8
 /* The ports are searched again at least every PORTS_AGAIN lists. */
 #define PORTS_AGAIN	16
+/* Looking for the ports takes at most one part in this many of the time. */
+#define PORTS_PART	8
 /* A connection may be missing in one list although it exists. */
 #define MISSED_MAX	2
 /* A process may be about to get the socket from another one. */
@@ -95,6 +97,7 @@ static struct ports {
 	bool more;		/* there are more than PORTS_MAX */
 	uint64_t listeners;	/* at that time */
 	unsigned int scans;
+	uint64_t next;		/* do not look for them again before this time */
 	bool said;		/* that there are none */
 } ports = { .listeners = UINT64_MAX };
 
@@ -265,6 +268,21 @@ static void find_ports(void)
 	conns_each(keep_port);
 }
 
+/*
+ * Any user can make the list of listening sockets slow, because the kernel needs a time that is
+ * quadratic in the number of sockets that share an address. New connections to the known ports do
+ * not wait for each such list.
+ */
+static void refresh_ports(void)
+{
+	const uint64_t now = now_ns();
+
+	if (now < ports.next)
+		return;
+	find_ports();
+	ports.next = now + PORTS_PART * (now_ns() - now);
+}
+
 /* --- connections -------------------------------------------------------- */
 
 static void connection(const struct inet_diag_msg *msg)
@@ -321,7 +339,6 @@ static bool is_accepted(const struct inet_diag_msg *msg)
 
 static void list(const struct inet_diag_msg *msg)
 {
-	worker_step();
 	if (!is_accepted(msg))
 		return;
 	if (nr_listed == room_listed) {
@@ -413,7 +430,7 @@ static bool search(void)
 		if (!(number % PORTS_AGAIN))
 			owners_refresh();
 	} else {
-		find_ports();
+		refresh_ports();
 	}
 	/* No process is to blame if the kernel does not list the connections. */
 	worker_visit(0, "");
