@@ -62,7 +62,10 @@ static struct wanted *wanted;
 static unsigned int nr_wanted, room_wanted;
 
 /* The list that the worker has taken, for the guard. */
-static struct inet_diag_msg *listed;
+static struct listed {
+	struct inet_diag_msg msg;
+	uint64_t known;		/* before this list; the size aligns what follows in the results */
+} *listed;
 static unsigned int nr_listed, room_listed;
 
 static struct wanted *want(const struct inet_diag_msg *msg)
@@ -339,6 +342,8 @@ static bool is_accepted(const struct inet_diag_msg *msg)
 
 static void list(const struct inet_diag_msg *msg)
 {
+	const bool known = conn_find(diag_cookie(msg));
+
 	if (!is_accepted(msg))
 		return;
 	if (nr_listed == room_listed) {
@@ -347,7 +352,7 @@ static void list(const struct inet_diag_msg *msg)
 		if (!listed)
 			log_die("no memory for %u connections", room_listed);
 	}
-	listed[nr_listed++] = *msg;
+	listed[nr_listed++] = (struct listed) { *msg, known };
 	connection(msg);
 }
 
@@ -522,13 +527,16 @@ static void take_over(const struct wanted *one)
 }
 
 /* Read the list that the worker has taken. */
-static void read_list(const struct inet_diag_msg *msg, unsigned int count)
+static void read_list(const struct listed *entry, unsigned int count)
 {
 	unsigned int i;
 
 	begin();
-	for (i = 0; i < count; i++)
-		connection(&msg[i]);
+	for (i = 0; i < count; i++, entry++) {
+		/* An event that the guard took meanwhile has ended and counted the others. */
+		if (!entry->known || conn_find(diag_cookie(&entry->msg)))
+			connection(&entry->msg);
+	}
 	if (seen < conns_count())
 		conns_each(sweep);
 	timers_flush();
@@ -536,8 +544,8 @@ static void read_list(const struct inet_diag_msg *msg, unsigned int count)
 
 static void read_results(const struct results *results, size_t len)
 {
-	const struct inet_diag_msg *msg = (void *)(results + 1);
-	const struct wanted *from = (void *)(msg + results->nr_listed);
+	const struct listed *entries = (void *)(results + 1);
+	const struct wanted *from = (void *)(entries + results->nr_listed);
 	const char *known = (void *)(from + results->nr_wanted);
 	const char *end = (const char *)results + len;
 	const union address *at = (const void *)(end - results->nr_places * sizeof(*at));
@@ -553,7 +561,7 @@ static void read_results(const struct results *results, size_t len)
 		add_place(&places, &at[i]);
 	owners_load(known, (const char *)at - known);
 	if (!taking)
-		read_list(msg, results->nr_listed);
+		read_list(entries, results->nr_listed);
 	while (nr_wanted < results->nr_wanted)
 		want(&(struct inet_diag_msg) { });
 	nr_wanted = results->nr_wanted;
