@@ -512,13 +512,13 @@ static void take_over(const struct wanted *one)
 	/* An event that the guard handled meanwhile has ended and counted it. */
 	if (!conn) {
 		conn = conn_new(one->cookie);
-		conn->armed = one->armed;
+		timers_set(conn, one->armed);
 		timers_drop(conn);
 	} else if (one->taken) {
 		owners_remember(one);
 		conn->pid = one->pid;
 		memcpy(conn->daemon, one->name, sizeof(conn->daemon));
-		conn->armed = one->armed;
+		timers_set(conn, one->armed);
 	} else if (one->pid && !one->tried) {
 		unfinished = true;
 	} else {
