@@ -26,7 +26,7 @@
 #define SLACK_MAX	NSEC_PER_SEC
 #define ALL_KINDS	((1U << KINDS) - 1)
 /* Beside the bits of enum kind: the connection never gets timers. */
-#define LEFT		(1U << KINDS)
+#define LEFT		(ALL_KINDS + 1)
 
 static struct timerwheel *wheel;
 static unsigned int nr_guarded;
