@@ -32,7 +32,7 @@ struct conn {
 	uint8_t missed;
 	/** @tries: number of unsuccessful searches for a process with the socket */
 	uint8_t tries;
-	/** @armed: bits of enum kind: it has or had this timer */
+	/** @armed: bits of enum kind: it has or had this timer; only timers.c changes it */
 	uint8_t armed;
 };
 

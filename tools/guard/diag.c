@@ -12,6 +12,7 @@
 
 #include "diag.h"
 #include "log.h"
+#include "worker.h"
 
 /* As in the kernel's <net/tcp_states.h>. */
 enum tcp_state {
@@ -73,6 +74,8 @@ static bool answers(void (*each)(const struct inet_diag_msg *msg))
 				errno = -*(int *)NLMSG_DATA(head);
 				return !errno;
 			}
+			/* The kernel can take long for a list, but makes progress. */
+			worker_step();
 			each(NLMSG_DATA(head));
 		}
 	}

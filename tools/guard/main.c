@@ -13,7 +13,6 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "conns.h"
 #include "counters.h"
 #include "log.h"
 #include "metrics.h"
@@ -126,7 +125,7 @@ static void tell_status(void)
 		unguarded += counters.unreachable[i];
 	snprintf(text, sizeof(text), "STATUS=%s%s %s; %s %llu so far, could not guard %llu",
 		 scan_waits() ? "waiting for the chosen processes to listen; " : "", activity(),
-		 connections(conns_count()), options.dry_run ? "would have ended" : "ended",
+		 connections(timers_guarded()), options.dry_run ? "would have ended" : "ended",
 		 (unsigned long long)ended, (unsigned long long)unguarded);
 	if (!strcmp(text, last))
 		return;
@@ -208,13 +207,13 @@ int main(int argc, char **argv)
 	start();
 	metrics_start();
 	scan_all();
-	log_say(LOG_INFO, "%s %s, scanning every %s%s", activity(), connections(conns_count()),
+	log_say(LOG_INFO, "%s %s, scanning every %s%s", activity(), connections(timers_guarded()),
 		duration(options.interval), options.dry_run ? " (dry run: ending nothing)" : "");
 	notify("READY=1");
 	tell_status();
 	run();
 	log_say(LOG_NOTICE, notify_there() ?
 		"stopped; the service manager keeps the timeouts of %s" :
-		"stopped; no longer guarding %s", connections(conns_count()));
+		"stopped; no longer guarding %s", connections(timers_guarded()));
 	return EXIT_SUCCESS;
 }

@@ -74,7 +74,8 @@ static struct owner *take_over(unsigned int *at, const struct proc *proc)
 	if (*at < nr_owners && owners[*at]->proc.pid == proc->pid &&
 	    owners[*at]->proc.start == proc->start) {
 		owner = owners[*at];
-		owner->proc.listens = proc->listens;
+		/* The process may have executed another program. */
+		owner->proc = *proc;
 		owner->gone = false;
 		return owner;
 	}

@@ -342,7 +342,7 @@ struct proc *procs_list(unsigned int *count)
 
 void procs_check(void)
 {
-	char path[PATH_MAX], name[NAME_MAX + 1];
+	char path[PATH_MAX], procs_file[PATH_MAX + 16], name[NAME_MAX + 1];
 	unsigned int i;
 
 	for (i = 0; i < options.nr_pids; i++) {
@@ -353,7 +353,8 @@ void procs_check(void)
 	}
 	for (i = 0; i < options.nr_cgroups; i++) {
 		cgroup_path(options.cgroups[i], path);
-		if (access(path, R_OK | X_OK))
+		snprintf(procs_file, sizeof(procs_file), "%s/cgroup.procs", path);
+		if (access(path, R_OK | X_OK) || access(procs_file, R_OK))
 			log_die("--cgroup %s: %s; it is a path below " CGROUPS, options.cgroups[i],
 				strerror(errno));
 	}

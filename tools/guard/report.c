@@ -28,12 +28,13 @@ const char *const action_names[ACTIONS] = {
 static int report_fd = STDOUT_FILENO;
 static char text[TEXT_MAX];
 static size_t length;
-static unsigned int lines;
 
 void report_open(void)
 {
-	if (!strcmp(options.log, "-"))
+	if (!strcmp(options.log, "-")) {
+		log_unblock(STDOUT_FILENO);
 		return;
+	}
 	report_fd = open(options.log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
 	/* Set it only after the open, which waits for the reader of a named pipe. */
 	if (report_fd < 0 || fcntl(report_fd, F_SETFL, O_APPEND | O_NONBLOCK))
@@ -64,13 +65,13 @@ void report(const struct conn *conn, enum kind kind, enum action action, uint64_
 			   address_text(&conn->client, client),
 			   address_text(&conn->server, server), *conn->daemon ? conn->daemon : "-",
 			   conn->pid, kind_names[kind], ns / 1e9, action_names[action]);
-	lines++;
 }
 
 void report_flush(void)
 {
-	if (length && !log_write(report_fd, text, length))
-		counters.log_lost += lines;
+	size_t at = length ? log_write(report_fd, text, length) : 0;
+
+	for (; at < length; at++)
+		counters.log_lost += text[at] == '\n';
 	length = 0;
-	lines = 0;
 }

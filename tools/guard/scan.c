@@ -31,6 +31,8 @@
 #define SKIP_MAX	8
 /* The ports are searched again at least every PORTS_AGAIN lists. */
 #define PORTS_AGAIN	16
+/* Looking for the ports takes at most one part in this many of the time. */
+#define PORTS_PART	8
 /* A connection may be missing in one list although it exists. */
 #define MISSED_MAX	2
 /* A process may be about to get the socket from another one. */
@@ -60,7 +62,10 @@ static struct wanted *wanted;
 static unsigned int nr_wanted, room_wanted;
 
 /* The list that the worker has taken, for the guard. */
-static struct inet_diag_msg *listed;
+static struct listed {
+	struct inet_diag_msg msg;
+	uint64_t known;		/* before this list; the size aligns what follows in the results */
+} *listed;
 static unsigned int nr_listed, room_listed;
 
 static struct wanted *want(const struct inet_diag_msg *msg)
@@ -95,6 +100,7 @@ static struct ports {
 	bool more;		/* there are more than PORTS_MAX */
 	uint64_t listeners;	/* at that time */
 	unsigned int scans;
+	uint64_t next;		/* do not look for them again before this time */
 	bool said;		/* that there are none */
 } ports = { .listeners = UINT64_MAX };
 
@@ -265,6 +271,21 @@ static void find_ports(void)
 	conns_each(keep_port);
 }
 
+/*
+ * Any user can make the list of listening sockets slow, because the kernel needs a time that is
+ * quadratic in the number of sockets that share an address. New connections to the known ports do
+ * not wait for each such list.
+ */
+static void refresh_ports(void)
+{
+	const uint64_t now = now_ns();
+
+	if (now < ports.next)
+		return;
+	find_ports();
+	ports.next = now + PORTS_PART * (now_ns() - now);
+}
+
 /* --- connections -------------------------------------------------------- */
 
 static void connection(const struct inet_diag_msg *msg)
@@ -321,7 +342,8 @@ static bool is_accepted(const struct inet_diag_msg *msg)
 
 static void list(const struct inet_diag_msg *msg)
 {
-	worker_step();
+	const bool known = conn_find(diag_cookie(msg));
+
 	if (!is_accepted(msg))
 		return;
 	if (nr_listed == room_listed) {
@@ -330,7 +352,7 @@ static void list(const struct inet_diag_msg *msg)
 		if (!listed)
 			log_die("no memory for %u connections", room_listed);
 	}
-	listed[nr_listed++] = *msg;
+	listed[nr_listed++] = (struct listed) { *msg, known };
 	connection(msg);
 }
 
@@ -413,7 +435,7 @@ static bool search(void)
 		if (!(number % PORTS_AGAIN))
 			owners_refresh();
 	} else {
-		find_ports();
+		refresh_ports();
 	}
 	/* No process is to blame if the kernel does not list the connections. */
 	worker_visit(0, "");
@@ -490,13 +512,13 @@ static void take_over(const struct wanted *one)
 	/* An event that the guard handled meanwhile has ended and counted it. */
 	if (!conn) {
 		conn = conn_new(one->cookie);
-		conn->armed = one->armed;
+		timers_set(conn, one->armed);
 		timers_drop(conn);
 	} else if (one->taken) {
 		owners_remember(one);
 		conn->pid = one->pid;
 		memcpy(conn->daemon, one->name, sizeof(conn->daemon));
-		conn->armed = one->armed;
+		timers_set(conn, one->armed);
 	} else if (one->pid && !one->tried) {
 		unfinished = true;
 	} else {
@@ -505,13 +527,16 @@ static void take_over(const struct wanted *one)
 }
 
 /* Read the list that the worker has taken. */
-static void read_list(const struct inet_diag_msg *msg, unsigned int count)
+static void read_list(const struct listed *entry, unsigned int count)
 {
 	unsigned int i;
 
 	begin();
-	for (i = 0; i < count; i++)
-		connection(&msg[i]);
+	for (i = 0; i < count; i++, entry++) {
+		/* An event that the guard took meanwhile has ended and counted the others. */
+		if (!entry->known || conn_find(diag_cookie(&entry->msg)))
+			connection(&entry->msg);
+	}
 	if (seen < conns_count())
 		conns_each(sweep);
 	timers_flush();
@@ -519,8 +544,8 @@ static void read_list(const struct inet_diag_msg *msg, unsigned int count)
 
 static void read_results(const struct results *results, size_t len)
 {
-	const struct inet_diag_msg *msg = (void *)(results + 1);
-	const struct wanted *from = (void *)(msg + results->nr_listed);
+	const struct listed *entries = (void *)(results + 1);
+	const struct wanted *from = (void *)(entries + results->nr_listed);
 	const char *known = (void *)(from + results->nr_wanted);
 	const char *end = (const char *)results + len;
 	const union address *at = (const void *)(end - results->nr_places * sizeof(*at));
@@ -536,7 +561,7 @@ static void read_results(const struct results *results, size_t len)
 		add_place(&places, &at[i]);
 	owners_load(known, (const char *)at - known);
 	if (!taking)
-		read_list(msg, results->nr_listed);
+		read_list(entries, results->nr_listed);
 	while (nr_wanted < results->nr_wanted)
 		want(&(struct inet_diag_msg) { });
 	nr_wanted = results->nr_wanted;

@@ -25,8 +25,11 @@
 #define SLACK_PART	256
 #define SLACK_MAX	NSEC_PER_SEC
 #define ALL_KINDS	((1U << KINDS) - 1)
+/* Beside the bits of enum kind: the connection never gets timers. */
+#define LEFT		(ALL_KINDS + 1)
 
 static struct timerwheel *wheel;
+static unsigned int nr_guarded;
 static bool same_choice;
 
 static const __u32 socket_kinds[KINDS] = {
@@ -129,7 +132,7 @@ static void restore(const struct timerwheel_entry *entry)
 		conn_from_value(conn, entry->value);
 		counters.restored++;
 	}
-	conn->armed |= 1U << kind_of(entry->key);
+	timers_set(conn, conn->armed | 1U << kind_of(entry->key));
 }
 
 static bool has_mark(uint64_t cookie, __u64 value)
@@ -218,6 +221,18 @@ struct timerwheel *timers_wheel(void)
 
 /* --- arming ------------------------------------------------------------- */
 
+void timers_set(struct conn *conn, uint8_t armed)
+{
+	nr_guarded += !!(armed & ALL_KINDS);
+	nr_guarded -= !!(conn->armed & ALL_KINDS);
+	conn->armed = armed;
+}
+
+unsigned int timers_guarded(void)
+{
+	return nr_guarded;
+}
+
 static unsigned int missing(const struct conn *conn)
 {
 	unsigned int kinds = ALL_KINDS & ~conn->armed, kind;
@@ -231,7 +246,7 @@ static unsigned int missing(const struct conn *conn)
 
 bool timers_complete(const struct conn *conn)
 {
-	return !missing(conn);
+	return conn->armed & LEFT || !missing(conn);
 }
 
 static uint64_t slack_of(uint64_t timeout)
@@ -288,9 +303,9 @@ uint8_t timers_armed(uint64_t cookie)
 
 void timers_leave(struct conn *conn, enum reason reason)
 {
-	if (conn->armed == ALL_KINDS)
+	if (conn->armed & LEFT)
 		return;
-	conn->armed = ALL_KINDS;
+	timers_set(conn, conn->armed | LEFT);
 	counters.unreachable[reason]++;
 	owners_say(conn->pid, reason);
 }
@@ -312,7 +327,7 @@ static void armed(const struct timerwheel_add_socket *add, struct conn *conn)
 	}
 	if (!conn->armed)
 		counters.taken++;
-	conn->armed |= 1U << kind_of(add->key);
+	timers_set(conn, conn->armed | 1U << kind_of(add->key));
 }
 
 static void flush_add(void)
@@ -359,7 +374,7 @@ void timers_disarm(struct conn *conn)
 				.key = key_of(conn->cookie, kind),
 			};
 	}
-	conn->armed = 0;
+	timers_set(conn, 0);
 }
 
 void timers_drop(struct conn *conn)

@@ -49,6 +49,20 @@ bool timers_same_choice(void);
 struct timerwheel *timers_wheel(void);
 
 /**
+ * timers_set - change which timers a connection has
+ * @conn: the connection
+ * @armed: the new value of its member
+ */
+void timers_set(struct conn *conn, uint8_t armed);
+
+/**
+ * timers_guarded - number of connections that have timers
+ *
+ * Return: the number.
+ */
+unsigned int timers_guarded(void);
+
+/**
  * timers_complete - does a connection have all its timers?
  * @conn: the connection
  *

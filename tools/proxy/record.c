@@ -169,9 +169,13 @@ void record(const struct conn *conn, enum end end)
 
 void records_flush(struct loop *loop)
 {
+	unsigned int lost;
+	size_t done;
+
 	if (!loop->nr_records)
 		return;
-	if (!log_write(record_fd, loop->records, loop->nr_records))
-		counter_add(&loop->counters.log_lost, lines_in(loop->records, loop->nr_records));
+	done = log_write(record_fd, loop->records, loop->nr_records);
+	lost = lines_in(loop->records + done, loop->nr_records - done);
+	counter_add(&loop->counters.log_lost, lost);
 	loop->nr_records = 0;
 }

@@ -21,9 +21,23 @@ _Atomic uint64_t *log_common;
  * pipe or a terminal is opened again. A regular file is not, because it would be written from its
  * beginning.
  */
+void log_unblock(int std)
+{
+	char path[32];
+	struct stat stat;
+	int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", std);
+	if (!fstat(std, &stat) && !S_ISREG(stat.st_mode))
+		fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY);
+	if (fd >= 0) {
+		dup2(fd, std);
+		close(fd);
+	}
+}
+
 void log_open(void)
 {
-	struct stat stat;
 	int fd;
 
 	/* Fill closed standard descriptors, so that files opened later do not become one. */
@@ -31,17 +45,11 @@ void log_open(void)
 		fd = open("/dev/null", O_RDWR);
 	} while (fd >= 0 && fd <= STDERR_FILENO);
 	close(fd);
-	fd = -1;
 	log_priorities = !isatty(STDERR_FILENO);
-	if (!fstat(STDERR_FILENO, &stat) && !S_ISREG(stat.st_mode))
-		fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0) {
-		dup2(fd, STDERR_FILENO);
-		close(fd);
-	}
+	log_unblock(STDERR_FILENO);
 }
 
-bool log_write(int fd, const char *text, size_t len)
+size_t log_write(int fd, const char *text, size_t len)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
@@ -54,7 +62,7 @@ bool log_write(int fd, const char *text, size_t len)
 			n = write(fd, text, len);
 		pthread_mutex_unlock(&lock);
 	}
-	return n == (ssize_t)len;
+	return n < 0 ? 0 : n;
 }
 
 void log_say(int priority, const char *fmt, ...)

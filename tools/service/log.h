@@ -26,14 +26,21 @@ extern _Atomic uint64_t *log_common;
 void log_open(void);
 
 /**
+ * log_unblock - make a standard descriptor non-blocking, for this process only
+ * @std: STDOUT_FILENO or STDERR_FILENO
+ */
+void log_unblock(int std);
+
+/**
  * log_write - write complete lines without blocking
- * @fd: stderr, or a descriptor that this process has opened with O_NONBLOCK
+ * @fd: a descriptor that log_unblock() or this process has made non-blocking
  * @text: the lines
  * @len: their length, at most 4096
  *
- * Return: false: the lines are lost.
+ * Return: the number of bytes that were written. Lines after these bytes are lost, and so is a line
+ * that they cut.
  */
-bool log_write(int fd, const char *text, size_t len);
+size_t log_write(int fd, const char *text, size_t len);
 
 /**
  * log_say - log a line

@@ -14,6 +14,7 @@
  *   FAKE_OLD=1          the module does not know ADD_SOCKET
  *   FAKE_FSYNC=ERRNO    fsync() fails
  *   FAKE_RECV=COUNT     this recv() from the kernel (netlink) fails with ENOBUFS, and takes nothing
+ *   FAKE_SLOW=MS        each recv() from the kernel that gets more than 4096 bytes takes that long
  *   FAKE_SYNCHRONIZED=1 the time of day is right
  *   FAKE_SIGNAL=NUMBER  this signal arrives after each DRAIN, REMOVE and read that takes something
  *   FAKE_MEANWHILE=KEY  somebody arms this timer then, with the value 99
@@ -641,10 +642,16 @@ ssize_t recv(int fd, void *to, size_t size, int flags)
 	ssize_t (*real)(int fd, void *to, size_t size, int flags) = dlsym(RTLD_NEXT, "recv");
 	socklen_t length = sizeof(int);
 	int domain;
+	ssize_t n;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) || domain != AF_NETLINK ||
-	    ++*received != variable("FAKE_RECV"))
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) || domain != AF_NETLINK)
 		return real(fd, to, size, flags);
+	if (++*received != variable("FAKE_RECV")) {
+		n = real(fd, to, size, flags);
+		if (n > 4096)
+			usleep(variable("FAKE_SLOW") * 1000);
+		return n;
+	}
 	if (getenv("FAKE_PAUSE")) {
 		pause_at(getenv("FAKE_PAUSE"));
 		return real(fd, to, size, flags);

@@ -7,3 +7,4 @@ dual: one of IPv6 alone, too; guard/run:own_connections; s/return !v6_only || !\
 dual: never; guard/run:own_connections; s/return !v6_only || !\*v6_only;/return false;/
 transparent: never; guard/run:transparent; s/return options \&\& options->transparent;/return false;/
 transparent: always; guard/run:transparent; s/return options \&\& options->transparent;/return true;/
+progress: a list makes none; guard/run:slow_list; s/^\t\t\tworker_step();/\t\t\t;/

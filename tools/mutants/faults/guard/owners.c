@@ -11,3 +11,4 @@ log: each line again and again; guard/run:mptcp; s/owners\[i\]->said |= 1U << re
 memory: as much as the highest descriptor; guard/run:high_descriptors; s/COOKIES_MIN + (uint64_t)COOKIES_EACH/COOKIES_MIN + 1000000ULL/
 transparent: logged each time; guard/run:transparent; s/^\t\towner->transparent = true;/\t\t;/
 transparent: only the first process; guard/run:transparent; s/owner \&\& !owner->transparent;/!said;\n\tsaid = true;/;s/^\tbool first = !said/\tstatic bool said;\n&/
+name: of the first program; guard/run:report_executed; s/^\t\towner->proc = \*proc;/\t\towner->proc.listens = proc->listens;/

@@ -14,3 +14,4 @@ unit: any link is an alias; guard/run:unit_names; s/if (!strcmp(real, folders\[k
 unit: an instance has the name of its file; guard/run:unit_names; s/if (at \&\& instance)/if (0)/
 unit: no line if it does not run; guard/run:unit_names; s/^\t\tif (!unit_runs(name))$/\t\tif (0)/
 unit: names that systemd changes are not found; guard/run:unit_names; s/folder + (\*folder == '_')/folder/
+cgroup: any folder; guard/run:not_there; s/ || access(procs_file, R_OK))/)/

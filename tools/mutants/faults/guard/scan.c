@@ -28,3 +28,5 @@ choice: never marked; guard/run:restart_orphans; s/number == TRIES_MAX)/0)/
 choice: marked before the former timers are removed; guard/run:restart_other_process_twice; s/number == TRIES_MAX)/1)/
 restored: the timers of other processes remain; guard/run:restart_other_process_of_port; s/^\t\ttimers_disarm(conn);/\t\t;/
 results: no line if they cannot be written; guard/run:results_not_written; s/^\tlog_seldom(LOG_WARNING, "a worker cannot write.*/\t;/
+ports: looked for in each list; guard/run:slow_list; s/^\tif (now < ports.next)/\tif (0)/
+list: what has ended meanwhile is known again; guard/run:ends_before_results; s/if (!entry->known || conn_find(diag_cookie(\&entry->msg)))/if (1)/

@@ -10,3 +10,4 @@ take up: marked though former timers remain; guard/run:restart_without_timers; s
 choice: always the same; guard/run:restart_other_process_of_port; s/same_choice = same \&\& .*;/same_choice = same;/
 choice: the same name for all control groups; guard/run:restart_other_cgroup; s/digest + (unsigned char)texts\[i\]\[k\] + 1/digest/
 choice: never the same; guard/run:restart_orphans; s/same_choice = same \&\& .*;/same_choice = false;/
+guarded: connections without timers, too; guard/run:mptcp; s/!!(armed \& ALL_KINDS)/!!armed/;s/!!(conn->armed \& ALL_KINDS)/!!conn->armed/
