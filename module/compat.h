@@ -13,12 +13,15 @@
 #define TW_COMPAT_H
 
 #include <linux/alarmtimer.h>
+#include <linux/cpu.h>
 #include <linux/device.h>
 #include <linux/hrtimer.h>
+#include <linux/kthread.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/smpboot.h>
 #include <linux/timerwheel.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
@@ -129,6 +132,28 @@ static inline void usleep_range_state(unsigned long min, unsigned long max, unsi
 #endif
 
 /*
+ * smpboot_unregister_percpu_thread(): changed in 6.12 (before, the kernel warned about threads that
+ * were not parked). Backported to 5.15, 6.1 and 6.6 but not to 5.10. No header shows it. On a
+ * kernel with a backport it is correct, too, to park the threads first. selfparking keeps CPU
+ * hotplug from parking or unparking them meanwhile.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+static inline void tw_smpboot_unregister(struct smp_hotplug_thread *threads)
+{
+	unsigned int cpu;
+
+	cpus_read_lock();
+	for_each_online_cpu(cpu)
+		kthread_park(*per_cpu_ptr(threads->store, cpu));
+	threads->selfparking = true;
+	cpus_read_unlock();
+	smpboot_unregister_percpu_thread(threads);
+}
+
+#define smpboot_unregister_percpu_thread(threads)	tw_smpboot_unregister(threads)
+#endif
+
+/*
  * Accounted pages that user space maps: changed in 5.11 (accounting has a bit of its own; before,
  * the bit was in the field that counts mappings). Not backported. tw_page_map() clears the bit, and
  * tw_page_unmap() sets it before the page is freed, so that the memory cgroup is uncharged.
@@ -173,19 +198,39 @@ static inline void __user *iter_iov_addr(const struct iov_iter *i)
 #endif
 
 /*
- * fault_in_iov_iter_writeable(): changed in 5.16 (was not there), fault_in_subpage_writeable():
- * changed in 5.18 (was not there). Not backported. Before, the memory is filled with zeros. The
- * caller is about to write to it, and this also finds memory that only part of a page refuses.
+ * fault_in_iov_iter_writeable(): changed in 5.16 (was not there). Backported to 5.15 but not to
+ * 5.10. Must not write to the memory: if the reader is killed before the event is copied, no bytes
+ * may look like one.
  */
 #ifndef TW_HAVE_fault_in_iov_iter_writeable
 static inline size_t fault_in_iov_iter_writeable(const struct iov_iter *i, size_t size)
 {
-	struct iov_iter to = *i;
+	size_t left = min(size, iov_iter_count(i)), skip = i->iov_offset, len;
+	const struct iovec *iov = i->iov;
+	bool unlocked = false;
+	unsigned long at, end;
 
-	return iter_is_iovec(i) ? size - iov_iter_zero(size, &to) : 0;
+	if (!iter_is_iovec(i))
+		return 0;
+	mmap_read_lock(current->mm);
+	for (; left; left -= len, skip = 0, iov++) {
+		len = min(left, iov->iov_len - skip);
+		at = (unsigned long)iov->iov_base + skip;
+		for (end = at + len; at < end; at = (at & PAGE_MASK) + PAGE_SIZE)
+			if (fixup_user_fault(current->mm, at, FAULT_FLAG_WRITE, &unlocked))
+				goto out;
+	}
+out:
+	mmap_read_unlock(current->mm);
+	return left;
 }
 #endif
 
+/*
+ * fault_in_subpage_writeable(): changed in 5.18 (was not there). Not backported. This function
+ * fills the memory with zeros, and so finds memory that only part of a page refuses. The real
+ * function writes zeros, too.
+ */
 #ifndef TW_HAVE_fault_in_subpage_writeable
 static inline size_t fault_in_subpage_writeable(char __user *uaddr, size_t size)
 {

@@ -1215,6 +1215,20 @@ TEST_F(module, rmmod_after_clock_set)
 	EXPECT_EQ(0, load());
 }
 
+/* rmmod succeeds while a CPU is offline, and the CPU comes back. */
+TEST_F(module, rmmod_while_cpu_offline)
+{
+	int cpu = sysconf(_SC_NPROCESSORS_CONF) - 1;
+
+	if (self->stays)
+		SKIP(return, "%s", self->stays);
+	if (cpu < 1 || tw_cpu_online(cpu, false))
+		SKIP(return, "no CPU can go offline");
+	EXPECT_EQ(0, unload());
+	ASSERT_EQ(0, tw_cpu_online(cpu, true));
+	EXPECT_EQ(0, load());
+}
+
 /* Afterwards there is no device. */
 TEST_F(module, rmmod_takes_device)
 {
