@@ -50,6 +50,7 @@ static bool fin_received(enum tcp_state state)
 
 struct state {
 	uint64_t acked, received;
+	unsigned int disordered;	/* segments that arrived before an earlier one */
 	int unacked, unread, state;
 };
 
@@ -63,6 +64,7 @@ static bool state_of(int fd, struct state *state)
 	memset(state, 0, sizeof(*state));
 	state->acked = info.tcpi_bytes_acked;
 	state->received = info.tcpi_bytes_received;
+	state->disordered = info.tcpi_rcv_ooopack;
 	state->state = info.tcpi_state;
 	return !ioctl(fd, SIOCOUTQ, &state->unacked) && !ioctl(fd, SIOCINQ, &state->unread);
 }
@@ -135,8 +137,11 @@ bool socket_has_gap(int fd)
 	socklen_t len = sizeof(memory);
 	struct state state;
 
-	/* The kernel keeps an end of file in the memory that it counts. No byte follows that. */
-	return state_of(fd, &state) && !fin_received(state.state) &&
+	/*
+	 * The kernel also counts the memory of an end of file, which no byte follows, and of a SYN,
+	 * which it keeps if net.ipv6.flowlabel_reflect is set.
+	 */
+	return state_of(fd, &state) && !fin_received(state.state) && state.disordered &&
 	       !getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &len) &&
 	       memory[SK_MEMINFO_RMEM_ALLOC];
 }

@@ -10,8 +10,9 @@ import threading
 import time
 
 from harness import (PATIENCE, UNIT, Failure, Proxy, Server, Stalled, Steps, between, check, echo,
-                     ended, free_port, full_server, in_time, late, pattern, raise_descriptors,
-                     read_exactly, read_to_reset, reset, small_reader, stopped)
+                     ended, free_port, full_server, in_own_network, in_time, late, pattern,
+                     raise_descriptors, read_exactly, read_to_reset, reset, small_reader,
+                     stopped)
 
 LONG = '1h'
 
@@ -255,6 +256,25 @@ def test_end_after_loss():
             check(ended(client, 5)[1] == 'reset', 'the client saw an end of file')
         check(proxy.metrics()[f'closed_total{{end="{timeout}-timeout"}}'] == 1,
               f'not counted as {timeout}')
+
+
+def test_kept_syn():
+    """The kernel keeps the SYN of an IPv6 client while the connection is open, because it sends the
+    client's flow label back. The SYN has no bytes, so an idle connection ends with an end of file."""
+    in_own_network(kept_syn)
+
+
+def kept_syn():
+    with open('/proc/sys/net/ipv6/flowlabel_reflect', 'w') as f:
+        f.write('1')
+    listener = socket.create_server(('::1', 0), family=socket.AF_INET6)
+    server = Server()
+    proxy = Proxy(server.address, idle=2 * UNIT, passed=[(listener.fileno(), 'proxy.socket')])
+    client = socket.create_connection(listener.getsockname()[:2])
+    far = server.accept()
+    check(ended(client, 5)[1] == 'eof', 'the client saw a reset')
+    check(ended(far, 5)[1] == 'eof', 'the server saw a reset')
+    check(proxy.metrics()['closed_total{end="idle-timeout"}'] == 1, 'not counted as idle')
 
 
 def test_lifetime_resets():
