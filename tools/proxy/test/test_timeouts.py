@@ -258,6 +258,36 @@ def test_end_after_loss():
               f'not counted as {timeout}')
 
 
+def test_end_after_repair():
+    """The network loses a segment and delivers it later. The client then shuts down sending. All
+    bytes have arrived, so --half-closed ends the connection with an end of file."""
+    listener = losing_listener(b'2')
+    server = Server()
+    proxy = Proxy(server.address, half_closed=2 * UNIT,
+                  passed=[(listener.fileno(), 'proxy.socket')])
+    client = socket.create_connection(listener.getsockname())
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    far = server.accept()
+    for segment in b'1', b'2', b'3':
+        client.sendall(1000 * segment)
+    read_exactly(far, 1000)
+    for fd in proxy.copies():
+        try:
+            with socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fd) as s:
+                # SO_DETACH_FILTER
+                s.setsockopt(socket.SOL_SOCKET, 27, 0)
+        except OSError:
+            pass                # no socket, or no filter
+    read_exactly(far, 2000)
+    # Otherwise the kernel may merge the end of file with bytes that the proxy has not yet taken.
+    proxy.wait_metric('bytes_total{from="client"}', 3000)
+    client.shutdown(socket.SHUT_WR)
+    check(ended(far, 5)[1] == 'eof', 'the end of file was not forwarded')
+    check(ended(client, 5)[1] == 'eof', 'the client saw a reset')
+    check(proxy.metrics()['closed_total{end="half-closed-timeout"}'] == 1,
+          'not counted as half-closed')
+
+
 def test_kept_syn():
     """The kernel keeps the SYN of an IPv6 client while the connection is open, because it sends the
     client's flow label back. The SYN has no bytes, so an idle connection ends with an end of file."""
