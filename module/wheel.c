@@ -404,17 +404,24 @@ static __always_inline void tw_strand_to(struct tw_strand *strand, struct tw_tim
 }
 
 /*
- * Begin a walk through @list: take all its timers out of it. Returns the strand whose turn it is;
- * NULL: there are no timers.
+ * Begin a walk through @list: take all its timers out of it. Returns the strand whose turn it is.
+ * The functions of walks are compiled twice. If lists have one strand, @many is false, and the
+ * state of the walk is in registers.
  */
 static __always_inline struct tw_strand *tw_walk_begin(struct tw_wheel *w, unsigned int list,
-						       struct tw_strand *strand)
+						       struct tw_strand *strand, bool many)
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
 	struct tw_strand *end = strand;
 	unsigned int i, number;
 	u32 first;
 
+	if (!many) {
+		strand->number = list;
+		tw_strand_to(strand, pages, w->head[list]);
+		w->head[list] = 0;
+		return strand;
+	}
 	for (i = 0; i < w->strands; i++) {
 		number = list + w->strand[i];
 		first = w->head[number];
@@ -432,6 +439,12 @@ static __always_inline struct tw_strand *tw_walk_begin(struct tw_wheel *w, unsig
 	return strand;
 }
 
+/* Has a walk visited all timers? */
+static __always_inline bool tw_walk_done(const struct tw_strand *strand, bool many)
+{
+	return many ? !strand : !strand->index;
+}
+
 /* The last timer of @strand is visited. Returns the strand whose turn it is; NULL: none. */
 static noinline struct tw_strand *tw_strand_end(struct tw_strand *strand)
 {
@@ -445,29 +458,28 @@ static noinline struct tw_strand *tw_strand_end(struct tw_strand *strand)
 
 /* Go on to timer @next of a strand, 0: there is none. Returns the strand whose turn it is. */
 static __always_inline struct tw_strand *tw_walk_on(struct tw_strand *strand,
-						    struct tw_timer **pages, u32 next)
+						    struct tw_timer **pages, u32 next, bool many)
 {
-	if (unlikely(!next))
+	if (many && unlikely(!next))
 		return tw_strand_end(strand);
 	tw_strand_to(strand, pages, next);
-	return strand->after;
+	return many ? strand->after : strand;
 }
 
 /* End a walk. The timers that it has not visited go back to their list. */
 static __always_inline void tw_walk_end(struct tw_wheel *w, unsigned int list,
-					const struct tw_strand *strand)
+					const struct tw_strand *strand, bool many)
 {
 	const struct tw_strand *at = strand;
 
-	if (!strand) {
+	if (tw_walk_done(strand, many)) {
 		__clear_bit(list, w->occupied);
 		return;
 	}
 	do {
 		w->head[at->number] = at->index;
 		at->t->prev = TW_HEAD | at->number;
-		at = at->after;
-	} while (at != strand);
+	} while (many && (at = at->after) != strand);
 }
 
 /* Queue a timer for the tick after @now_ns, although its deadline has passed. */
@@ -481,24 +493,25 @@ static noinline void tw_place_next(struct tw_wheel *w, u32 index, struct tw_time
  * due to @due. Queue the others again, never in @list, and count them in @moved. Returns the used
  * budget; 0 if the list was empty.
  */
-static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
-			     unsigned int budget, u64 *moved, struct tw_due_list *due)
+static __always_inline unsigned int __tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
+					       unsigned int budget, u64 *moved,
+					       struct tw_due_list *due, bool many)
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
 	u64 **deadlines = tw_pool_deadlines(w->pool);
 	u32 index, next, prev = due->last;
 	u32 *link = prev ? &tw_timer_in_pages(pages, prev)->next : &due->first;
 	unsigned int left = budget, postponed = 0, parked = 0, cost = 0, expired, extra;
-	struct tw_strand strands[TW_STRANDS], *turn = tw_walk_begin(w, list, strands);
+	struct tw_strand strands[TW_STRANDS], *turn = tw_walk_begin(w, list, strands, many);
 	enum tw_visited visited;
 	struct tw_timer *t;
 	u64 late;
 
-	for (; left && turn; left--) {
+	for (; left && !tw_walk_done(turn, many); left--) {
 		t = turn->t;
 		index = turn->index;
 		next = t->next;
-		turn = tw_walk_on(turn, pages, next);
+		turn = tw_walk_on(turn, pages, next, many);
 		if (unlikely(deadlines)) {
 			prefetchw(tw_deadline_entry(deadlines, next));
 			visited = tw_resident_visit(w->pool, index, t, now_ns);
@@ -540,7 +553,7 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 		prev = index;
 		tw_wheel_count_lateness(w, late);
 	}
-	tw_walk_end(w, list, turn);
+	tw_walk_end(w, list, turn, many);
 	*moved += postponed;
 	w->pending -= parked;
 	expired = budget - left - cost - postponed - parked;
@@ -554,30 +567,45 @@ static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
 	return budget - left;
 }
 
+static unsigned int tw_visit(struct tw_wheel *w, unsigned int list, u64 now_ns,
+			     unsigned int budget, u64 *moved, struct tw_due_list *due)
+{
+	if (w->strands > 1)
+		return __tw_visit(w, list, now_ns, budget, moved, due, true);
+	return __tw_visit(w, list, now_ns, budget, moved, due, false);
+}
+
 /* Cascade at most @budget timers of @list. Returns their number. */
-static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned int budget)
+static __always_inline unsigned int __tw_cascade(struct tw_wheel *w, unsigned int list,
+						 unsigned int budget, bool many)
 {
 	struct tw_timer **pages = tw_pool_pages(w->pool);
 	u64 **deadlines = tw_pool_deadlines(w->pool);
-	struct tw_strand strands[TW_STRANDS], *turn = tw_walk_begin(w, list, strands);
+	struct tw_strand strands[TW_STRANDS], *turn = tw_walk_begin(w, list, strands, many);
 	unsigned int left = budget;
 	struct tw_timer *t;
 	u32 index, next;
 
-	for (; left && turn; left--) {
+	for (; left && !tw_walk_done(turn, many); left--) {
 		t = turn->t;
 		index = turn->index;
 		next = t->next;
-		turn = tw_walk_on(turn, pages, next);
+		turn = tw_walk_on(turn, pages, next, many);
 		if (unlikely(deadlines)) {
 			prefetchw(tw_deadline_entry(deadlines, next));
 			tw_deadline_sync(w->pool, deadlines, index, t);
 		}
 		tw_place(w, pages, index, t);
 	}
-	tw_walk_end(w, list, turn);
+	tw_walk_end(w, list, turn, many);
 	w->cascades += budget - left;
 	return budget - left;
+}
+
+static unsigned int tw_cascade(struct tw_wheel *w, unsigned int list, unsigned int budget)
+{
+	return w->strands > 1 ? __tw_cascade(w, list, budget, true) :
+				__tw_cascade(w, list, budget, false);
 }
 
 /* Turn the rest of slot @list into a backlog, unless there are TW_BACKLOGS backlogs. */
