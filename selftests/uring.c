@@ -591,14 +591,18 @@ static struct timerwheel_move many[MOST];
 static void fill_many(int fd)
 {
 	static struct timerwheel_add add[MOST];
-	int i;
+	int i, n;
 
 	for (i = 0; i < MOST; i++) {
 		add[i] = (struct timerwheel_add){ .key = i, .deadline = HOUR };
 		many[i] = (struct timerwheel_move){ .key = i, .deadline = MINUTE };
 	}
-	if (dev_add(fd, add, MOST) != MOST)
+	n = dev_add(fd, add, MOST);
+	if (n != MOST) {
+		printf("# %d of %d timers were added\n", n, MOST);
+		fflush(stdout);
 		abort();
+	}
 }
 
 static void ignore(int sig)
