@@ -108,7 +108,8 @@ struct tw_held {
 /**
  * struct tw_user - a user who has wheels, with their memory and work; or a container of such users
  * @id: the key in tw_users
- * @is_container: it is a container, which has only @id, @files, @memory, @lock and @share
+ * @is_container: it is a container, which has only @id, @ns, @files, @memory, @lock and @share
+ * @ns: the container's namespace, with a reference; constant
  * @container: the user's container; NULL: the user is in none; constant
  * @files: wheels and logs that are not freed yet, or users; protected by the lock of tw_users
  * @memory: bytes charged, also for the users of the container; @lock
@@ -127,6 +128,7 @@ struct tw_held {
 struct tw_user {
 	unsigned long id;
 	bool is_container;
+	struct user_namespace *ns;
 	struct tw_user *container;
 	unsigned long files;
 	u64 memory;

@@ -71,24 +71,20 @@ static bool tw_user_many_ids(const struct user_namespace *ns)
 }
 
 /*
- * The container of the calling user, identified by the number of its namespace. When all processes
- * of a container have ended, the kernel may give that number to another container. Then both count
- * as one container until the wheels that the first container left behind are closed.
- *
- * Return: the number of the outermost namespace if the system's root created it and it has many
- * ids, else 0.
+ * The container of the calling user: the outermost namespace, if the system's root created it and
+ * it has many ids, else NULL. The caller is in it.
  */
-static u32 tw_user_container(void)
+static struct user_namespace *tw_user_container(void)
 {
-	const struct user_namespace *ns = current_user_ns();
+	struct user_namespace *ns = current_user_ns();
 
 	if (ns == &init_user_ns)
-		return 0;
+		return NULL;
 	while (ns->parent != &init_user_ns)
 		ns = ns->parent;
 	if (!uid_eq(ns->owner, GLOBAL_ROOT_UID) || !tw_user_many_ids(ns))
-		return 0;
-	return ns->ns.inum;
+		return NULL;
+	return ns;
 }
 
 static size_t tw_user_size(void)
@@ -96,12 +92,26 @@ static size_t tw_user_size(void)
 	return struct_size((struct tw_user *)NULL, share, nr_cpu_ids);
 }
 
-/* Find or create a user of a container (0: none), or the container itself: @uid is INVALID_UID. */
-static struct tw_user *__tw_user_get(u32 container, kuid_t uid)
+static void tw_user_free(struct tw_user *user)
 {
-	unsigned long id = (unsigned long)container << 32 | __kuid_val(uid);
+	if (user->is_container)
+		put_user_ns(user->ns);
+	else if (user->container)
+		tw_user_put(user->container);
+	tw_free(user, tw_user_size());
+}
+
+/*
+ * Find or create a user of @container (NULL: none), or the container itself: @uid is INVALID_UID. A
+ * container holds its namespace, so the kernel gives the number of the namespace to no other one.
+ */
+static struct tw_user *__tw_user_get(struct user_namespace *container, kuid_t uid)
+{
+	unsigned long id = __kuid_val(uid);
 	struct tw_user *user, *other;
 
+	if (container)
+		id |= (unsigned long)container->ns.inum << 32;
 	for (;;) {
 		xa_lock(&tw_users);
 		user = xa_load(&tw_users, id);
@@ -122,7 +132,9 @@ static struct tw_user *__tw_user_get(u32 container, kuid_t uid)
 		INIT_WORK(&user->free, tw_file_free_closed);
 		init_llist_head(&user->sock_files);
 		INIT_DELAYED_WORK(&user->sock_work, tw_sock_work);
-		if (container && !user->is_container) {
+		if (user->is_container) {
+			user->ns = get_user_ns(container);
+		} else if (container) {
 			user->container = __tw_user_get(container, INVALID_UID);
 			if (!user->container) {
 				tw_free(user, tw_user_size());
@@ -132,9 +144,7 @@ static struct tw_user *__tw_user_get(u32 container, kuid_t uid)
 		other = xa_cmpxchg(&tw_users, id, NULL, user, TW_GFP);
 		if (!other)
 			return user;
-		if (user->container)
-			tw_user_put(user->container);
-		tw_free(user, tw_user_size());
+		tw_user_free(user);
 		if (xa_is_err(other))
 			return NULL;
 	}
@@ -182,9 +192,7 @@ void tw_user_put(struct tw_user *user)
 	if (!last)
 		return;
 	WARN_ON_ONCE(user->memory || user->closing || !list_empty(&user->closed));
-	if (user->container)
-		tw_user_put(user->container);
-	tw_free(user, tw_user_size());
+	tw_user_free(user);
 }
 
 /**
