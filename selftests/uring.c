@@ -597,11 +597,11 @@ static void fill_many(int fd)
 		add[i] = (struct timerwheel_add){ .key = i, .deadline = HOUR };
 		many[i] = (struct timerwheel_move){ .key = i, .deadline = MINUTE };
 	}
-	n = dev_add(fd, add, MOST);
-	if (n != MOST) {
-		printf("# %d of %d timers were added\n", n, MOST);
-		fflush(stdout);
-		abort();
+	/* The call stops early if a worker of io_uring has work for this task. */
+	for (i = 0; i < MOST; i += n) {
+		n = dev_add(fd, add + i, MOST - i);
+		if (n <= 0)
+			abort();
 	}
 }
 
